@@ -41,7 +41,7 @@ func TestGatherErrors(t *testing.T) {
 		names   []string
 	}{
 		"none":          {long, nil, 0, phalanx.ErrInvalid, []string{"no sources"}},
-		"too many":      {long, []phalanx.ObjectID{"a"}, 2, phalanx.ErrInvalid, []string{"2 of 1 sources"}},
+		"too many":      {long, []phalanx.ObjectID{"a"}, 2, phalanx.ErrInvalid, []string{"Num is 2", "give 1 to 1"}},
 		"a bad id":      {long, []phalanx.ObjectID{"a", ""}, 0, phalanx.ErrInvalid, []string{"empty"}},
 		"twice":         {long, []phalanx.ObjectID{"a", "a"}, 0, phalanx.ErrInvalid, []string{`"a"`, "twice"}},
 		"one is gone":   {long, []phalanx.ObjectID{"never", "gone", "a"}, 3, phalanx.ErrDeleted, []string{`"gone"`}},

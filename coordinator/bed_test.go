@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { leaks.VerifyTestMain(m) }
 
 const self phalanx.NodeID = "me#1"
 
-// owner is a directory that notes what it is asked, and answers when a test says
+// owner is a directory that notes its requests, and answers when a test says
 // so.
 type owner struct {
 	mu        sync.Mutex
@@ -90,7 +90,7 @@ func (o *owner) Impatient(num uint64, silent func(*phalanx.Error)) {
 	o.silent[num] = silent
 }
 
-// fallsSilent tells whoever is impatient for the answer to num.
+// fallsSilent tells the impatient caller of request num that its owner is silent.
 func (o *owner) fallsSilent(num uint64) {
 	o.mu.Lock()
 	silent := o.silent[num]
@@ -121,8 +121,8 @@ func (o *owner) all(match func(*ask) bool) (found []*ask) {
 	return found
 }
 
-// worker is the places of a node: they run what they are told, as far as a
-// coordinator can see.
+// worker is the places of a node: they obey their commands, as far as a coordinator
+// can see.
 type worker struct {
 	b      *bed
 	node   phalanx.NodeID
@@ -224,7 +224,7 @@ func bubble(t *testing.T, limit int, f func(t *testing.T, b *bed)) {
 			}
 			_ = b.sys.Root.StopFuture(w.pid).Wait()
 		}
-		time.Sleep(time.Minute) // what sleeps in the actor system has ended
+		time.Sleep(time.Minute) // sleeping goroutines of the actor system have ended
 		synctest.Wait()
 	})
 }
@@ -326,7 +326,7 @@ func (b *bed) tell(r directory.Readiness) {
 	synctest.Wait()
 }
 
-// place returns what runs at a position, of which there must be one.
+// place returns the one place that runs at a position.
 func (b *bed) place(pos int) (*worker, *workerPlace) {
 	b.t.Helper()
 	synctest.Wait()

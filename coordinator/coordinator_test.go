@@ -233,7 +233,7 @@ func TestAPlaceIsReplaced(t *testing.T) {
 	}
 }
 
-// A node of which an owner tells has left the view before: nobody says so again.
+// The owner named a node that has left the view. No later message will repeat that it left.
 func TestAStranger(t *testing.T) {
 	bubble(t, 10, func(t *testing.T, b *bed) {
 		b.gone = "n1#1"
@@ -267,7 +267,7 @@ func TestInline(t *testing.T) {
 	bubble(t, 10, func(t *testing.T, b *bed) {
 		out := b.reduce(storenode.Reduce{Target: "sum", Sources: []phalanx.ObjectID{"a", "b", "c"}, Op: phalanx.Sum, Num: 2})
 		begin := reply[directory.Begin](b, directory.Result{State: directory.Begun, Gen: gen(5)})
-		b.pass(time.Second) // what is ready at the start is not waited for any more
+		b.pass(time.Second) // the coordinator waits no more for sources that are ready at the start
 		b.small("c", 1.5)
 		b.small("a", 2)
 		put := reply[directory.PutInline](b, directory.Result{State: directory.Finished, Gen: gen(5)})
@@ -316,7 +316,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// A deadline names what was missing: the directory, a source, or neither.
+// A deadline's error names the cause: the directory, a source, or neither.
 func TestTheDeadlineNamesWhatIsMissing(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -355,8 +355,8 @@ func TestTheDeadlineNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A target's owner that says nothing ends the reduce for its caller, whatever it waits
-// for. What the owner may have done is undone once it answers.
+// A silent owner of the target ends the reduce for its caller at every step. The coordinator
+// takes back the owner's work once it answers.
 func TestTheOwnerIsSilent(t *testing.T) {
 	t.Run("at the begin", func(t *testing.T) {
 		bubble(t, 10, func(t *testing.T, b *bed) {
@@ -391,7 +391,7 @@ func TestTheOwnerIsSilent(t *testing.T) {
 	})
 }
 
-// Whoever deletes the target ends a reduce that waits for sources.
+// A Delete of the target ends a reduce that waits for sources.
 func TestTheTargetIsDeleted(t *testing.T) {
 	bubble(t, 10, func(t *testing.T, b *bed) {
 		out := b.reduce(sumAB)
@@ -411,7 +411,7 @@ func TestTheTargetIsDeleted(t *testing.T) {
 }
 
 // A target that was deleted and put again since ends the reduce too: its watch may never
-// have seen it deleted. What was deleted before the reduce began does not end it.
+// have seen it deleted. A delete before the reduce began does not end it.
 func TestTheTargetIsDeletedAndPutAgain(t *testing.T) {
 	bubble(t, 10, func(t *testing.T, b *bed) {
 		out := b.reduce(sumAB)
@@ -447,8 +447,8 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// The binding of the Reduce that this one follows may be released, and what was deleted be
-// older: that does not end it. A delete of what it follows does.
+// The owner may release the binding of the Reduce that this one follows, or tell of an older
+// delete: neither ends this one. A delete of the generation that it follows does.
 func TestWhatIsFollowedIsReleased(t *testing.T) {
 	for name, test := range map[string]struct {
 		deleted phalanx.Generation

@@ -140,7 +140,7 @@ func (e *Env) Run(ctx context.Context, r storenode.Reduce, shared <-chan storeno
 		d := <-ch
 		return d.Result, d.Err
 	}
-	select { // the core's own deadline says what was missing
+	select { // the core's own deadline gives the reason
 	case d := <-ch:
 		return d.Result, d.Err
 	case <-time.After(time.Second):

@@ -23,7 +23,7 @@ func (c *Coordinator) stopCombining() {
 	}
 }
 
-// fold combines sources, and gets those that are missing.
+// fold combines sources, and gets the missing ones.
 func (e *Env) fold(ctx context.Context, c rnode.Combine) rnode.Combined {
 	for i := c.Missing(); i >= 0; i = c.Missing() {
 		v, err := e.Store.Get(ctx, c.Inputs[i].Source, false)

@@ -13,8 +13,8 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// The caller goes away while the actor fails on what follows from that. It has its answer all the
-// same, from the instance that failed or from the next one.
+// The caller goes away, and the actor fails while it handles that. The caller has its answer all
+// the same, from the instance that failed or from the next one.
 func TestPanicAsACallerGoesAway(t *testing.T) {
 	for _, limit := range []int{10, 0} {
 		bubble(t, limit, func(t *testing.T, b *bed) {

@@ -28,8 +28,8 @@ func (b *bed) attempts() (all []uint64) {
 	return slices.Compact(all)
 }
 
-// A coordinator that fails before it has an answer begins the same run again,
-// and what the first attempt had asked for is not repeated any more.
+// A coordinator that fails before it has an answer begins the same run again, and does not
+// repeat the requests of the first attempt.
 func TestARestartBeforeTheTargetIsBegun(t *testing.T) {
 	bubble(t, 10, func(t *testing.T, b *bed) {
 		out := b.reduce(sumAB)
@@ -60,8 +60,8 @@ func TestARestartBeforeTheTargetIsBegun(t *testing.T) {
 	})
 }
 
-// A restarted coordinator asks the nodes it used what they run, and goes on with
-// that under a higher attempt, time after time.
+// A restarted coordinator asks the nodes of the earlier attempt for their places, and goes on
+// with those under a higher attempt, time after time.
 func TestARestartTakesTheTargetOver(t *testing.T) {
 	bubble(t, 10, func(t *testing.T, b *bed) {
 		out := b.reduce(sumAB)
@@ -260,8 +260,8 @@ func TestTooManyFailures(t *testing.T) {
 	})
 }
 
-// A Begin that is not answered as the coordinator fails is taken back: it would bind what
-// the next instance does not know of.
+// A coordinator that fails takes back a Begin that has no answer: the Begin would bind a target
+// that the next instance does not know of.
 func TestABeginThatIsOnItsWay(t *testing.T) {
 	bubble(t, 10, func(t *testing.T, b *bed) {
 		out := b.reduce(sumAB)

@@ -27,7 +27,7 @@ func (w *world) allReduce(r *rand.Rand, i int) string {
 		}
 	}
 	if len(on) < 2 {
-		return "nobody calls"
+		return "no node calls"
 	}
 	w.met["allreduce"]++
 	cfg := reduce.Config{Target: targetID(targets + i), Shared: true, Num: len(on), Degree: []int{0, 0, 0, 2}[r.IntN(4)]}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// shape draws the shape and the weather of a run in which nobody uses the store.
+// shape draws the shape and the weather of a run in which no caller uses the store.
 func (k Kind) shape(seed uint64) (shape, weather) {
 	r := rand.New(rand.NewPCG(seed, 0x510e527fade682d1))
 	s := shape{nodes: 3 + r.IntN(4), joins: r.IntN(2), shards: 1, largest: 1, length: 200*time.Millisecond + drawn(r, 2*time.Second)}

@@ -26,7 +26,7 @@ func newClient(n *node) *client {
 	return c
 }
 
-// numbers returns the first of 2^20 numbers that nobody else uses.
+// numbers returns the first of 2^20 unused numbers.
 func (c *client) numbers() uint64 {
 	c.block++
 	return c.block << 20

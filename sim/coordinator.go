@@ -75,12 +75,12 @@ func (w *world) someReduce(r *rand.Rand, n *node) *call {
 	return w.reduce(n, reduce.Config{Target: target, Sources: sources, Num: num, Degree: []int{0, 1, 2, num}[r.IntN(4)]}).call
 }
 
-// requestOf names what cfg asks for.
+// requestOf names the request of cfg.
 func requestOf(cfg reduce.Config) phalanx.Digest {
 	return digestOf([]byte(fmt.Sprint(cfg.Sources, cfg.Num)))
 }
 
-// reduce begins a Reduce of what cfg says.
+// reduce begins the Reduce of cfg.
 func (w *world) reduce(n *node, cfg reduce.Config) *coordinator {
 	target, sources, num := cfg.Target, cfg.Sources, cfg.Num
 	c := w.call("reduce", n, target)
@@ -266,7 +266,7 @@ func (c *coordinator) impatient(num uint64) {
 	c.n.client.impatient(num, func(err *phalanx.Error) { c.step(rnode.Silent{Num: num, Err: err}) })
 }
 
-// met counts what an owner's answer means, and checks (14).
+// met counts the paths that an owner's answer shows, and checks (14).
 func (c *coordinator) met(asked directory.Body, r directory.Result) {
 	w := c.n.w
 	if _, begins := asked.(directory.Begin); !begins || r.Waiting || r.Kind != 0 {

@@ -40,7 +40,7 @@ func (w *world) corrupts(r *rand.Rand) string {
 // partComes is how long a fault waits for a part that others read.
 const partComes = time.Second
 
-// corruptOne flips a bit of a copy of some kind, and says what it did; "": there is no such copy.
+// corruptOne flips a bit of a copy of some kind, and describes that; "": there is no such copy.
 func (w *world) corruptOne(r *rand.Rand, is func(*copied) bool) string {
 	var able []*copied
 	for _, n := range w.alive() {

@@ -165,7 +165,7 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 	switch e := e.(type) {
 	case transfer.BindInline:
 		if cr.begun {
-			n.w.fail("(25) %s finishes %s@%v inline, of which others may have a part", n.id, cr.object, e.Gen)
+			n.w.fail("(25) %s finishes %s@%v inline, and other nodes may have a part of it", n.id, cr.object, e.Gen)
 		}
 	case transfer.AwaitCopies:
 		n.w.met["put awaits copies"]++

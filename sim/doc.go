@@ -27,6 +27,19 @@
 // faults stop: every call that can end must end, nothing may be left once everything was deleted,
 // and a world with nothing left to do must be silent (silence.go).
 //
+// The files:
+//
+//   - run, plan, workload, rare, alone, shrink, trace: a run, its actions and its calls
+//   - network, encode, link, carry, unheard, stream, pace: control messages and streams of bytes
+//   - host, node, client, want, memory, evict, table: a machine and its node
+//   - voters, suspicion, form, rest, leave: the view and its members
+//   - create, maker, supply, orders: Puts, and the orders of owners
+//   - fetch, fetchinline, probe, reader: fetches and Gets
+//   - coordinator, reduce, place, edge, ring, op, allreduce: Reduces
+//   - faults, pair, corruption: faults
+//   - invariants, losses, oracle, phantom, silence: the checks
+//   - service: the protocols beside the store
+//
 // The seed determines a run: a second run gives the same trace, whose hash Result holds. Nothing
 // here is safe for concurrent use, but runs are independent of each other.
 package sim

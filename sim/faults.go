@@ -120,7 +120,7 @@ func (h *host) spared() { h.troubled = h.w.now }
 func (w *world) death(r *rand.Rand) string {
 	h := w.victim(r)
 	if h == nil {
-		return "nobody can die"
+		return "no node can die"
 	}
 	power := r.IntN(3) == 0
 	what := "fault: crash"
@@ -185,7 +185,7 @@ func (w *world) running() int { return len(w.alive()) }
 func (w *world) hanging(r *rand.Rand) string {
 	h := w.victim(r)
 	if h == nil {
-		return "nobody can hang"
+		return "no machine can hang"
 	}
 	w.met["fault: hang"]++
 	w.roles(h)
@@ -202,7 +202,7 @@ func (w *world) hanging(r *rand.Rand) string {
 func (w *world) partition(r *rand.Rand) string {
 	h := w.victim(r)
 	if h == nil {
-		return "nobody can be cut off"
+		return "no machine can be cut off"
 	}
 	w.roles(h)
 	d := drawn(r, 2*time.Second)
@@ -282,7 +282,7 @@ func (w *world) partition(r *rand.Rand) string {
 func (w *world) slowness(r *rand.Rand) string {
 	h := w.victim(r)
 	if h == nil {
-		return "nobody can be slow"
+		return "no machine can be slow"
 	}
 	w.met["fault: slow node"]++
 	by, d := time.Millisecond+drawn(r, 300*time.Millisecond), drawn(r, 3*time.Second)
@@ -298,7 +298,7 @@ func (w *world) slowness(r *rand.Rand) string {
 func (w *world) slander(r *rand.Rand) string {
 	h := w.victim(r)
 	if h == nil {
-		return "nobody can be suspected"
+		return "no node can be suspected"
 	}
 	w.met["fault: false suspicion"]++
 	var by []*host
@@ -322,7 +322,7 @@ func (w *world) slander(r *rand.Rand) string {
 func (w *world) panics(r *rand.Rand) string {
 	n := w.joined(r)
 	if n == nil {
-		return "nobody panics"
+		return "no actor panics"
 	}
 	l := w.doing
 	switch r.IntN(11) {
@@ -395,7 +395,7 @@ func (w *world) quietDeath() string {
 				p.quiet = true
 				if w.placePanics(places[0].Node, key) {
 					w.met["panic: root that nobody hears of"]++
-					return fmt.Sprintf("the root of %s at %s panics, and nobody hears of it", c.target, places[0].Node)
+					return fmt.Sprintf("the root of %s at %s panics, and its coordinator does not hear of it", c.target, places[0].Node)
 				}
 			}
 		}
@@ -448,7 +448,7 @@ func (w *world) placePanics(id phalanx.NodeID, key placeKey) bool {
 func (w *world) accused(r *rand.Rand) string {
 	n := w.joined(r)
 	if n == nil {
-		return "nobody accuses"
+		return "no node accuses"
 	}
 	for _, id := range w.objects() {
 		m := w.oracle.model(id)
@@ -459,11 +459,11 @@ func (w *world) accused(r *rand.Rand) string {
 		n.client.ask(n.client.numbers(), id, directory.Corrupt{Gen: m.gen, Digest: phalanx.Digest{1}}, nil)
 		return fmt.Sprintf("%s accuses the origin of %s", n.id, id)
 	}
-	return "nobody accuses"
+	return "no node accuses"
 }
 
 // pressed has a node evict a copy although it has room. The last copy is the most interesting to
-// evict. Somebody may begin to read it between the choice and the answer.
+// evict. A caller may begin to read it between the choice and the answer.
 func (w *world) pressed(r *rand.Rand) string {
 	var worst *node
 	var last *copied
@@ -479,10 +479,10 @@ func (w *world) pressed(r *rand.Rand) string {
 		}
 	}
 	if last == nil {
-		return "nobody evicts"
+		return "no node evicts"
 	}
 	worst.memory.press(last)
-	if r.IntN(2) == 0 { // somebody begins to read it before the answer comes, or right after
+	if r.IntN(2) == 0 { // a caller begins to read it before the answer comes, or right after
 		worst.after(drawn(r, 5*time.Millisecond), func() {
 			if worst.of(last.Object) == last {
 				worst.read(last)

@@ -85,7 +85,7 @@ func (n *node) hand(c *call, have *copied) {
 	n.w.end(c, nil, have.Gen, have.bytes)
 }
 
-// own is what callers wait for that this node makes.
+// own has the callers that wait for an object that this node makes.
 type own struct {
 	calls []*call
 	probe *probe

@@ -16,7 +16,7 @@ type host struct {
 	process *Process      // nil while it does not run
 	life    *node         // nil while no process listens
 	next    func()        // begins the next life in the process of the last one; nil if that process is gone
-	hung    bool          // the machine handles nothing and keeps what comes
+	hung    bool          // the machine handles nothing and keeps messages that come
 	frozen  []func()      // the events that it kept
 	off     bool          // without power: the machine does not even refuse connections
 	slow    time.Duration // the machine handles everything late, by up to this time

@@ -178,7 +178,7 @@ func (a *audit) grant(n *node, shard int, r directory.Reply) {
 		if h.Node == r.Result.Sender && !h.Complete {
 			a.w.met["lease of a partial copy"]++
 			if slices.ContainsFunc(p.Holders, free) && !a.granted(r) {
-				a.w.fail("(7) %s is sent to the partial copy of %s at %s while a complete one is free: %+v", r.To, r.Object, h.Node, p)
+				a.w.fail("(7) %s gets the partial copy of %s at %s as its sender while a complete one is free: %+v", r.To, r.Object, h.Node, p)
 			}
 		}
 	}

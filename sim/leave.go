@@ -42,7 +42,7 @@ func newLeaves(seed uint64, s shape) (r *rand.Rand, leaves int) {
 
 // leaves has a node leave, or two at once, as long as two others stay.
 func (w *world) leaves(r *rand.Rand) string {
-	what := "nobody leaves"
+	what := "no node leaves"
 	for range 1 + r.IntN(3)/2 {
 		var stay []*node
 		for _, n := range w.alive() {
@@ -54,7 +54,7 @@ func (w *world) leaves(r *rand.Rand) string {
 			break
 		}
 		n := stay[r.IntN(len(stay))]
-		if what == "nobody leaves" {
+		if what == "no node leaves" {
 			what = "leave:"
 		}
 		what += " " + string(n.id)
@@ -218,7 +218,7 @@ func (l *leaver) ask(e leave.Ask) {
 	})
 }
 
-// here lists what is on the node.
+// here lists the node's work and copies.
 func (n *node) here(all bool) leave.Here {
 	h := leave.Here{All: all}
 	h.Puts = n.creates.Objects()
@@ -350,7 +350,7 @@ func (a *audit) handedOver(n *node) {
 		}
 		short := keep < min(m.copies, stay) && slices.Contains(n.leaver.had, c)
 		if has == 0 || short {
-			a.w.fail("(2.1) %s goes, and of %d others that have %s@%v only %d keep it, of which there are to be %d copies", n.id, has, id, c.Gen, keep, m.copies)
+			a.w.fail("(2.1) %s goes, and of %d other nodes with %s@%v only %d keep it: its Puts asked for %d copies", n.id, has, id, c.Gen, keep, m.copies)
 		}
 	}
 }

@@ -16,7 +16,7 @@ const decidedIn = 10 * time.Second
 // state. Every member must have the newest view and a lease, and every shard its backup,
 // before the link works again.
 func (w *world) linkFails() {
-	members := slices.DeleteFunc(w.alive(), func(n *node) bool { return n.leaver != nil }) // a leaving node may go, and then nobody could bring messages
+	members := slices.DeleteFunc(w.alive(), func(n *node) bool { return n.leaver != nil }) // a leaving node may go, and then no member could bring messages
 	if w.shape.faults == faultless || len(members) < 3 || w.fate.IntN(3) > 0 {
 		return
 	}
@@ -50,14 +50,14 @@ func (w *world) linkFails() {
 		}
 	}
 	w.step(w.newHost().begin(nil), "joins")
-	w.must(decidedIn, "a change of the view is decided and known although a link fails", func() bool { return w.undecided() == "" })
+	w.must(decidedIn, "voters have decided a change of the view, and all members know it, although a link fails", func() bool { return w.undecided() == "" })
 	for _, c := range ways {
 		w.cutOff(c[0], c[1], false)
 	}
 	a.spared()
 	b.spared()
 	w.quiet = w.now
-	w.must(settled, "all is as it should be after the link failed", w.atRest)
+	w.must(settled, "the cluster is at rest after the link failed", w.atRest)
 }
 
 // linkBetween draws two members: the leader of the voters and another, or two of which the first

@@ -102,7 +102,7 @@ func (a *audit) lost(n *node, e directory.ObjectLost) {
 		a.w.fail("(14) %s calls %s@%v lost, which is inline", n.id, e.Object, e.Gen)
 	}
 	if m.copies > 1 && a.w.shape.faults != excessive && !a.w.paired && a.w.shape.cap == 0 && !a.w.hasChanged(e.Object) {
-		a.w.fail("(14) %s calls %s@%v lost, of which there are to be %d copies", n.id, e.Object, e.Gen, m.copies)
+		a.w.fail("(14) %s calls %s@%v lost, and its Puts asked for %d copies", n.id, e.Object, e.Gen, m.copies)
 	}
 	p, _ := n.shards[e.Object.Shard(a.w.shape.shards)].Inspect(e.Object)
 	if !a.mayReplace(n, e.Object, directory.Record{Gen: e.Gen, Evicted: p.Record.Evicted}) && !a.announced(e) {
@@ -160,7 +160,7 @@ func (a *audit) contributions(c *coordinator) {
 		}
 		held := slices.ContainsFunc(at.core.Held().Delivered, func(d reduce.Delivered) bool { return d.Child == p.Place && d.ChildGen == p.Gen })
 		if !held {
-			a.w.fail("(16) place %d of %s is dead, and its parent at %s does not have what it made", p.Place, c.target, above.Node)
+			a.w.fail("(16) place %d of %s is dead, and its parent at %s does not have its output", p.Place, c.target, above.Node)
 		}
 	}
 }

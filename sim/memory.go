@@ -97,7 +97,7 @@ func (m *memory) resize(c *copied, bytes int64) {
 	}
 }
 
-// taken is room that nobody asked for.
+// taken is room that no call asked for.
 func taken(bytes int64) core.Event { return core.Taken{Bytes: bytes} }
 
 func (m *memory) release(c *copied) { m.resize(c, 0) }

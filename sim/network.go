@@ -58,7 +58,7 @@ func (q *queue) pop() item {
 	}
 }
 
-// weather is what the network does to control messages and streams.
+// weather is the network's treatment of control messages and streams.
 type weather struct {
 	least, spread time.Duration // of a delay
 	late          float64       // share of messages that take up to lateBy longer
@@ -103,7 +103,7 @@ func someWeather(r *rand.Rand) weather {
 // after runs do after d.
 func (w *world) after(d time.Duration, do func()) {
 	if len(w.queue) > mostSteps {
-		w.fail("(22) %d things are to happen, and ever more%s", len(w.queue), w.waiting())
+		w.fail("(22) the run has %d events to come, and their number grows%s", len(w.queue), w.waiting())
 	}
 	w.seq++
 	w.queue.push(item{at: w.now + d, seq: w.seq, do: do})
@@ -124,7 +124,7 @@ func (w *world) delay() time.Duration {
 func (w *world) send(from, to phalanx.NodeID, m any) {
 	n := w.byID[to]
 	if n == nil {
-		w.fail("a message to %s, which never was", to)
+		w.fail("a message goes to %s, and no node has had this name", to)
 	}
 	w.overhear(from, to, m)
 	if from == to {

@@ -176,7 +176,7 @@ func (n *node) join() {
 	}
 }
 
-// tickEvery is how often a node looks at its timers; aloneEvery, where nobody uses the store.
+// tickEvery is how often a node looks at its timers; aloneEvery, where no caller uses the store.
 const (
 	tickEvery  = 10 * time.Millisecond
 	aloneEvery = 25 * time.Millisecond

@@ -20,7 +20,7 @@ type oracle struct {
 // model is the oracle's knowledge of one id.
 type model struct {
 	made   map[phalanx.Generation][]byte // the bytes of each generation, as its origin makes them
-	tried  [][]byte                      // all bytes that somebody wants to put
+	tried  [][]byte                      // all bytes that a caller wants to put
 	finals map[phalanx.Generation]*final // every generation that became final
 
 	state    directory.State // the durable state that an owner last showed; never Lost
@@ -147,7 +147,7 @@ func (o *oracle) shows(n *node, id phalanx.ObjectID, rec directory.Record) {
 	}
 	switch deleted := state == directory.Deleted; {
 	case deleted && m.state == directory.Finished && m.deletes == 0 && !m.revived:
-		o.w.fail("(12) %s has %s@%v as deleted, and nobody deletes it", n.id, id, rec.Gen)
+		o.w.fail("(12) %s has %s@%v as deleted, and no caller deletes it", n.id, id, rec.Gen)
 	case deleted:
 		m.of = rec.Gen
 	case m.state == directory.Deleted && (state != directory.Unbound || !rec.Released.IsZero()): // bound meanwhile, shown or not
@@ -193,7 +193,7 @@ func (o *oracle) finished(id phalanx.ObjectID, g phalanx.Generation, d phalanx.D
 			return
 		}
 	}
-	o.w.fail("(3) %s@%v is final with %v, which nobody has made", id, g, d)
+	o.w.fail("(3) %s@%v is final with %v, and no node has made these bytes", id, g, d)
 }
 
 // forget notes that id's shard lost owner and backup: the cluster may lose all but complete copies,
@@ -283,7 +283,7 @@ func (o *oracle) ended(c *call) {
 		ends := c.kind == "reduce" && c.err.Kind == phalanx.ErrAborted && !lost && !m.replacedSince(c.began)
 		of := o.model(cmp.Or(c.err.Object, c.object))
 		if c.err.Kind == phalanx.ErrDeleted && !of.explains(c) {
-			o.w.fail("(12) %s of %s at %s ended in %v, and nobody deletes it", c.kind, c.object, c.node.id, c.err)
+			o.w.fail("(12) %s of %s at %s ended in %v, and no caller deletes it", c.kind, c.object, c.node.id, c.err)
 		}
 		if broken || ends {
 			o.w.fail("%s of %s at %s ended in %v", c.kind, c.object, c.node.id, c.err)

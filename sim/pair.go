@@ -107,7 +107,7 @@ func (w *world) rebuilt() {
 		}
 		w.met["reduce asked for again after its shard was lost"]++
 		c := w.reduce(w.joined(w.fate), reduce.Config{Target: id, Sources: cfg.Sources, Num: cfg.Num}).call
-		w.must(settled, "a reduce that was made is answered", func() bool { return c.ended })
+		w.must(settled, "the caller has its answer for a reduce that was made before", func() bool { return c.ended })
 		if c.err != nil && (c.err.Kind != phalanx.ErrLost || cfg.Num == len(cfg.Sources)) {
 			w.fail("(19) the same reduce of %s, which is final, ended: %v", id, c.err)
 		}

@@ -6,7 +6,7 @@ import (
 
 // phantom checks (24): a complete copy that an owner lists exists. It describes a copy that does
 // not, or returns "". Copies of inline objects do not count: a late duplicate of a Locate lists its
-// sender, but the owner has the bytes and sends nobody there.
+// sender, but the owner has the bytes and sends no receiver there.
 func (a *audit) phantom() string {
 	for _, n := range a.w.alive() {
 		for _, s := range n.shards {

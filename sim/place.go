@@ -34,7 +34,7 @@ type place struct {
 	sink    *filled         // the memory of out
 	given   bool            // its memory was given up since
 	sent    bool            // a parent has all of it
-	missed  reduce.PlaceGen // the label of what is made again
+	missed  reduce.PlaceGen // the label of the output that is made again
 	gone    int             // bytes that are not kept any more, in a window
 	room    *copied         // holds the room of the target while there is no root
 	wish    *wish           // for that; nil: there is none
@@ -47,7 +47,7 @@ type place struct {
 	call    []rnode.Call    // of a slow op
 	pulled  bool            // the place has read from the place before, which cannot send those bytes again
 	kept    bool            // the place was released, and goes on by itself
-	quiet   bool            // nobody hears of its end
+	quiet   bool            // its coordinator does not hear of its end
 }
 
 func newPlace(r *reduces, key placeKey) *place {

@@ -13,7 +13,7 @@ type action struct {
 	number int
 	at     time.Duration // after the workload began
 	seed   uint64
-	do     func(*rand.Rand) string // says what it did
+	do     func(*rand.Rand) string // describes its effect
 }
 
 // plan draws the schedule: joins, calls and faults, in the order of time.

@@ -251,7 +251,7 @@ func (r *reduces) left() string {
 	}
 	for c := range r.n.table.All() {
 		if c.Origin && !c.Complete {
-			return fmt.Sprintf("%s, of which it does not know that it is final", c.Object)
+			return fmt.Sprintf("%s, and has not heard that it is final", c.Object)
 		}
 	}
 	for _, f := range r.feeds {

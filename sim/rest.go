@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// missing says what the next fault has to wait for, or "": all live nodes must be members with the
-// newest view and suspect nobody, no change of the view may be under way, and voters, backups and
+// missing names a condition that the next fault waits for, or returns "": all live nodes must be members with the
+// newest view and suspect no node, no change of the view may be under way, and voters, backups and
 // promised copies must be there.
 func (w *world) missing() string {
 	if what := w.undecided(); what != "" {
@@ -23,13 +23,13 @@ func (w *world) missing() string {
 	}
 	for i, s := range v.Shards {
 		if w.shape.cap == 0 && !w.copiesThere(w.byID[s.Owner], i, alive) {
-			return fmt.Sprintf("there are not all copies of shard %d", i)
+			return fmt.Sprintf("nodes have fewer copies of objects of shard %d than their Puts asked for", i)
 		}
 	}
 	return ""
 }
 
-// undecided says what the view still has to decide or shards to copy, or "": all live nodes must be
+// undecided names a change that the voters or shards have yet to finish, or returns "": all live nodes must be
 // members with the newest view and a lease, and voters and backups must be there.
 func (w *world) undecided() string {
 	alive, v := w.alive(), w.audit.newest
@@ -62,7 +62,7 @@ func (w *world) undecided() string {
 		want = 5
 	}
 	if !settled || len(v.Voters) != want {
-		return fmt.Sprintf("something is to be decided after %v", v)
+		return fmt.Sprintf("the voters have not decided all changes of %v", v)
 	}
 	for i, s := range v.Shards {
 		o, b := w.byID[s.Owner], w.byID[s.Backup]

@@ -14,7 +14,7 @@ import (
 type circle struct {
 	pos, n int
 	own    []byte
-	in     []byte        // what has come of the place before
+	in     []byte        // the bytes that the place before has sent
 	whole  bool          // all of it has
 	given  bool          // the place behind has all
 	moved  time.Duration // when bytes came, or were sent, last
@@ -69,7 +69,7 @@ func (c *circle) result() []byte {
 	return out
 }
 
-// turn does for a ring what advance does for a tree.
+// turn moves a ring on, as advance does a tree.
 func (p *place) turn() {
 	if p.circle == nil {
 		if p.source == nil || !p.source.whole {

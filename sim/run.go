@@ -22,7 +22,7 @@ type Config struct {
 	Trace io.Writer // nil: nowhere
 
 	Services []Kind // the services of the nodes beside the store
-	Alone    bool   // nobody uses the store: the only service shapes the run
+	Alone    bool   // no caller uses the store: the only service shapes the run
 }
 
 // Result is the outcome of a run.
@@ -33,7 +33,7 @@ type Result struct {
 	Hash    uint64         // of the trace
 	Met     map[string]int // how often the run met each kind of event, fault and rare path
 	Actions []int          // the numbers of the actions done
-	Script  []string       // what these actions did, and the shape of the run
+	Script  []string       // the effects of these actions, and the shape of the run
 	Err     error          // the broken invariant, or nil
 }
 
@@ -55,8 +55,8 @@ type world struct {
 
 	hosts  []*host
 	cut    map[[2]*host]int // ways that nothing takes
-	deaf   map[[2]*host]int // whose heartbeats do not get to whom
-	walls  map[[2]*host]int // between whom a firewall refuses connections where the link is cut
+	deaf   map[[2]*host]int // the pairs whose second does not get the first's heartbeats
+	walls  map[[2]*host]int // the pairs between which a firewall refuses connections where the link is cut
 	nodes  []*node          // every life, in the order in which they began
 	byID   map[phalanx.NodeID]*node
 	oracle *oracle
@@ -105,7 +105,7 @@ const mostSteps = 2_000_000
 // step notes that something has happened at n.
 func (w *world) step(n *node, what string) {
 	if w.steps++; w.steps > mostSteps {
-		w.fail("(22) %d steps, and no end%s", w.steps, w.waiting())
+		w.fail("(22) the run has not ended after %d steps%s", w.steps, w.waiting())
 	}
 	w.trace.add(uint64(w.now))
 	w.trace.text(string(n.id))
@@ -242,11 +242,11 @@ func (w *world) until(then time.Duration, done func() bool) bool {
 
 func (w *world) must(within time.Duration, what string, done func() bool) {
 	if !w.until(w.now+within, done) {
-		w.fail("(18, 19, 22) within %v after the faults stopped it does not come to this: %s%s", within, what, w.waiting())
+		w.fail("(18, 19, 22) within %v after the faults stopped the cluster does not reach this state: %s%s", within, what, w.waiting())
 	}
 }
 
-// waiting says what the open calls wait for.
+// waiting describes the open calls and their reasons to wait.
 func (w *world) waiting() string {
 	s := "; " + w.missing()
 	for _, n := range w.alive() {
@@ -286,7 +286,7 @@ func (w *world) finish() {
 			what = w.heal()
 		}
 		if what != "" {
-			w.fail("(18, 19, 21, 22) %v after the faults stopped it does not come to this: %s%s", settled, what, w.waiting())
+			w.fail("(18, 19, 21, 22) within %v after the faults stopped the cluster does not reach this state: %s%s", settled, what, w.waiting())
 		}
 	}
 	if w.alone {
@@ -311,7 +311,7 @@ func (w *world) finish() {
 	if w.shape.cap == 0 { // with a cap a node may find no room for an ordered copy
 		w.silence()
 	}
-	w.must(settled, "everything is deleted", w.deleteAll())
+	w.must(settled, "callers have deleted every object", w.deleteAll())
 	var left string
 	if !w.until(w.now+settled, func() (ok bool) { left, ok = w.audit.nothingLeft(); return ok }) {
 		w.fail("(23) %s", left)
@@ -351,7 +351,7 @@ func (w *world) heal() string {
 	}
 	if w.shape.cap == 0 {
 		if !w.until(w.now+settled, func() bool { return !w.someLeave() }) {
-			return "all who leave have left"
+			return "all leaving nodes have left"
 		}
 		if !w.allMembers() { // the last member may have left
 			return "all are members"
@@ -359,7 +359,7 @@ func (w *world) heal() string {
 	}
 	w.quiet = w.now
 	if !w.until(w.now+settled, w.atRest) {
-		return "all is as it should be"
+		return "the cluster is at rest"
 	}
 	return ""
 }
@@ -412,7 +412,7 @@ func (w *world) unavailable() {
 	})
 }
 
-// leaveAll ends the calls that wait for objects that nobody makes.
+// leaveAll ends the calls that wait for objects that no node makes.
 func (w *world) leaveAll() {
 	for i := 0; i < len(w.calls); i++ { // ending one call may begin another
 		if c := w.calls[i]; !c.ended {
@@ -433,14 +433,14 @@ func (w *world) putAgain() {
 		}
 		w.met["lost object put again"]++
 		c := w.put(w.joined(w.fate), id, putPlan{bytes: m.finals[m.gen].bytes, copies: 1, failAt: -1})
-		w.must(settled, "what was lost is put again", func() bool { return c.ended })
+		w.must(settled, "a caller has put a lost object again", func() bool { return c.ended })
 		if g := m.gen; c.err != nil && m.final() && !w.oracle.available(id) && g == m.gen && id[0] != 't' {
 			w.fail("(18) put of %s, which was lost, ended: %v", id, c.err)
 		}
 	}
 }
 
-// allEnded reports whether every open call waits for an object that nobody makes, or for room.
+// allEnded reports whether every open call waits for an object that no node makes, or for room.
 func (w *world) allEnded() bool {
 	for _, c := range w.calls {
 		if !c.ended && w.canEnd(c) {

@@ -53,7 +53,7 @@ type Kind struct {
 // World is a service's access to a run.
 type World struct {
 	R     *rand.Rand // of the service
-	Alone bool       // nobody uses the store, and there is no other service
+	Alone bool       // no caller uses the store, and there is no other service
 	cruel bool       // many nodes may die at once, so that the cluster may lose all that it knows of something
 
 	w       *world
@@ -295,7 +295,7 @@ func (s *World) Wake(p *Process) {
 	if at > s.w.now {
 		p.idle = 0
 	} else if p.idle++; p.idle > 1000 {
-		s.w.fail("%s wants to be ticked again and again", p.Self)
+		s.w.fail("%s asks for a tick again after every tick", p.Self)
 	}
 	if set != 0 && set <= at && set > s.w.now {
 		return
@@ -312,7 +312,7 @@ func (s *World) Wake(p *Process) {
 // happened notes an event of a service.
 func (w *world) happened(p *Process, what string) {
 	if w.steps++; w.steps > mostSteps {
-		w.fail("(22) %d steps, and no end", w.steps)
+		w.fail("(22) the run has not ended after %d steps", w.steps)
 	}
 	w.trace.add(uint64(w.now))
 	w.trace.text(string(p.Self))

@@ -36,11 +36,11 @@ func (w *world) overhear(from, to phalanx.NodeID, m any) {
 	case toView, pushView, beat, reply:
 	case letter:
 		if w.services[m.service].silent {
-			w.fail("(26) nothing is left to do, and %s sends %T%+v to %s", from, m.message, m.message, to)
+			w.fail("(26) the world has nothing left to do, and %s sends %T%+v to %s", from, m.message, m.message, to)
 		}
 	case carried:
 		w.overhear(m.from, m.to, m.message)
 	default:
-		w.fail("(26) nothing is left to do, and %s sends %s to %s", from, fmt.Sprintf("%T%+v", m, m), to)
+		w.fail("(26) the world has nothing left to do, and %s sends %s to %s", from, fmt.Sprintf("%T%+v", m, m), to)
 	}
 }

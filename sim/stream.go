@@ -277,7 +277,7 @@ func (o *outgoing) broke() {
 	}
 }
 
-// tickStreams sends what is due, and gives up on senders that are silent.
+// tickStreams sends the pieces that are due, and gives up on senders that are silent.
 func (n *node) tickStreams() {
 	n.reportSlow()
 	n.out = slices.DeleteFunc(n.out, func(o *outgoing) bool { return o.over && n.w.now-o.waited > 10*time.Second })

@@ -194,7 +194,8 @@ func (n *node) settle(p directory.Push) {
 	}
 }
 
-// keepOrigin makes a copy complete that was made here. In this order: see copies.Announcement.
+// keepOrigin makes a copy of this node's own making complete. It announces the copy first, for
+// the reason that the method copies.Copy.Announcement gives.
 func (n *node) keepOrigin(c *copied, meta phalanx.Meta, pinned bool) {
 	n.client.report(c.Object, c.Announcement(pinned), nil)
 	if !n.table.Finish(&c.Copy, meta, c.sum, pinned) {

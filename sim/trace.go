@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// trace is a running hash of everything that happens, and its text if somebody reads it. Formatting
+// trace is a running hash of everything that happens, and its text if there is a reader. Formatting
 // costs more than the simulation itself, so the hash is over a few words of each step: a difference
 // shows in the times of later steps.
 type trace struct {
@@ -23,7 +23,7 @@ func (t *trace) text(s string) {
 	}
 }
 
-// say writes one line if somebody reads.
+// say writes one line if there is a reader.
 func (t *trace) say(now time.Duration, who, format string, args ...any) {
 	if t.out == nil {
 		return

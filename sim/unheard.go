@@ -24,7 +24,7 @@ func (w *world) unheard() {
 		w.newHost().begin(nil)
 	}
 	w.quiet = w.now
-	w.must(settled, "all is as it should be with more members", w.atRest)
+	w.must(settled, "the cluster is at rest with more members", w.atRest)
 	members := w.alive()
 	leader := slices.IndexFunc(members, func(n *node) bool { return n.core.Leader() == n.id })
 	apart := slices.DeleteFunc(slices.Clone(members), func(n *node) bool {
@@ -50,5 +50,5 @@ func (w *world) unheard() {
 	from.host.spared()
 	to.spared()
 	w.quiet = w.now
-	w.must(settled, "all is as it should be after the leader has heard a member again", w.atRest)
+	w.must(settled, "the cluster is at rest after the leader has heard a member again", w.atRest)
 }

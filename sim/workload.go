@@ -10,7 +10,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// shape says how large a run is and what happens in it.
+// shape is the size of a run, and the kinds of calls and faults in it.
 type shape struct {
 	nodes, joins int
 	shards       int
@@ -187,7 +187,7 @@ func (w *world) fetch(c *call, wait bool) {
 		case n.owns[object] != nil && slices.Contains(n.owns[object].calls, c):
 			w.end(c, err, phalanx.Generation{}, nil)
 		default:
-			w.fail("(22) nothing is left of call %d, get of %s at %s", c.id, object, n.id)
+			w.fail("(22) no actor works on call %d, get of %s at %s", c.id, object, n.id)
 		}
 	}
 	c.wait = wait
@@ -345,7 +345,7 @@ func (w *world) someCall(r *rand.Rand) string {
 	k := r.IntN(20)
 	n, object := w.joined(r), w.someObject(r, k < 9 || k == 17)
 	if n == nil {
-		return "nobody calls"
+		return "no node calls"
 	}
 	var c *call
 	switch {
@@ -372,7 +372,7 @@ func (w *world) someCall(r *rand.Rand) string {
 		}
 	}
 	if c == nil {
-		return "nobody calls"
+		return "no node calls"
 	}
 	what := fmt.Sprintf("%s %s at %s", c.kind, c.object, n.id)
 	if c.ended {

@@ -78,7 +78,7 @@ type (
 		Err    error
 	}
 
-	// Stat asks what the directory knows of the object. The store answers with
+	// Stat asks for the directory's record of the object. The store answers with
 	// Stated.
 	Stat struct {
 		Object   phalanx.ObjectID
@@ -167,12 +167,12 @@ type Info struct {
 	Digest phalanx.Digest
 }
 
-// ReduceResult says what is in the target of a Reduce.
+// ReduceResult names the target of a Reduce and the sources in it.
 type ReduceResult struct {
 	Info
 	In  []phalanx.ObjectID // in the result, in order of arrival
 	Out []phalanx.ObjectID // not in the result
 }
 
-// ObjectStat is what the directory knows of an object.
+// ObjectStat is the directory's record of an object.
 type ObjectStat = directory.ObjectStat

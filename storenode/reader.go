@@ -26,7 +26,7 @@ type Arriving interface {
 	Info() Info
 }
 
-// NewReader returns a reader of what arrives.
+// NewReader returns a reader of arriving bytes.
 func NewReader(from Arriving) *Reader { return &Reader{from: from} }
 
 var _ Arriving = (*Reader)(nil)
@@ -37,7 +37,7 @@ func (r *Reader) Meta() phalanx.Meta { return r.from.Meta() }
 // Info describes the object; its digest is zero as long as it is not final.
 func (r *Reader) Info() Info { return r.from.Info() }
 
-// Read reads what has arrived and waits if there is nothing.
+// Read reads the bytes that have arrived, and waits if there are none.
 func (r *Reader) Read(p []byte) (int, error) { return r.from.Read(p) }
 
 // WriteTo writes the whole object to w, straight from the store's memory.

@@ -17,7 +17,7 @@ type View struct {
 
 // Holder keeps the bytes of a View.
 type Holder interface {
-	// Release says that nobody reads the View any more. The first Release of the View calls it.
+	// Release says that the View's caller reads it no more. The first Release of the View calls it.
 	Release()
 }
 

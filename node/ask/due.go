@@ -34,7 +34,7 @@ func (c *Requests) due(r *request) time.Duration {
 }
 
 // tick handles due requests: it sends them in the order of their numbers, then the
-// acknowledgements of watches, for which nobody waits; last it tells callers that their
+// acknowledgements of watches, for which no caller waits; last it tells callers that their
 // requests have taken too long.
 func (c *Requests) tick() {
 	c.ticked = c.now

@@ -12,7 +12,7 @@ type Event interface{ event() }
 // The events. By names the caller: effects bring it back, and it means nothing here.
 type (
 	// Ask begins a request. A directory.Watch goes on until Forget and is answered by
-	// Ready, any other by one or more Answer. With By nil nobody hears of it.
+	// Ready, any other by one or more Answer. With By nil no caller hears of it.
 	Ask struct {
 		Num    uint64 // a number of Config.Nums
 		Object phalanx.ObjectID

@@ -34,7 +34,7 @@ func (r *request) content() bool { return r.watch && r.times == 0 }
 
 // lasts reports whether r goes on until it is answered or forgotten. A request that binds an
 // id must not, unless it waits at the owner: once the tombstone has ended it would bind anew.
-// Nor does a Delete, whose caller's deadline is sooner, or a report, for whose answer nobody waits.
+// Nor does a Delete, whose caller's deadline is sooner, or a report, for whose answer no caller waits.
 func (r *request) lasts() bool {
 	switch b := r.Body.(type) {
 	case directory.Locate, directory.AwaitCopies, directory.Final, directory.Abort, directory.Restart, directory.Evict,

@@ -15,7 +15,7 @@ const (
 	repeatMax    = 800 * time.Millisecond // at most: a busy owner must not get more work
 	waitingAfter = time.Second            // a request that waits at the owner
 	watchAgain   = 5 * time.Second        // an answered watch, if no caller is impatient
-	calm         = 20 * time.Millisecond  // before a node acknowledges a readiness or cancels a request: nobody waits for that
+	calm         = 20 * time.Millisecond  // before a node acknowledges a readiness or cancels a request: no caller waits for that
 	grain        = 10 * time.Millisecond  // the least time between two ticks
 	atOnce       = 1000                   // requests that one tick handles: it must not flood an owner
 )

@@ -5,7 +5,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// Answered decides what becomes of a complete copy of generation gen after the owner's answer
+// Answered decides whether a complete copy of generation gen stays after the owner's answer
 // to a report that it is here: no owner orders a node to drop a copy that it has not listed.
 func Answered(gen phalanx.Generation, r directory.Result) Why {
 	switch {
@@ -22,7 +22,7 @@ func Answered(gen phalanx.Generation, r directory.Result) Why {
 }
 
 // Reported returns the generation of a complete copy that a report says is here; zero: it says so of
-// none. Answered decides what becomes of that copy.
+// none. Answered decides about that copy.
 func Reported(report directory.Body) (gen phalanx.Generation) {
 	if b, ok := report.(directory.Announce); ok && b.Complete {
 		return b.Gen

@@ -32,7 +32,7 @@ type Copy struct {
 	at      neighbours
 }
 
-// Bytes are those of a copy. A Table calls them with its lock held.
+// Bytes are the bytes of a copy. A Table calls them with its lock held.
 type Bytes interface {
 	// Are reports whether all bytes are here and have this digest. The copy is not complete.
 	Are(digest phalanx.Digest) bool

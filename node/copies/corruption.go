@@ -2,7 +2,7 @@ package copies
 
 import "github.com/phalanx-go/phalanx"
 
-// Outcome is what becomes of a copy whose bytes have changed in memory.
+// Outcome is the fate of a copy whose bytes have changed in memory.
 type Outcome uint8
 
 // The outcomes.

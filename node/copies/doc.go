@@ -1,5 +1,5 @@
-// Package copies decides what becomes of a node's copies of objects after an owner's order
-// or answer, which copies are evicted, and what the node reports to the owner.
+// Package copies decides whether a node's copies of objects stay after an owner's order or
+// answer, which copies the node evicts, and which reports the owner gets.
 //
 // Package store applies that to its table of buffers, package sim to a simulated one.
 //

@@ -17,8 +17,9 @@ const (
 // owner's leave. If it can drop no copy, it looks again later: a caller may have released a
 // view, or another node may have got a copy. C stands for a copy.
 //
-// A shard that does not answer holds up nobody: the evictor has at most one request to it under
-// way. It uses a late grant if memory is still missing, else it announces the copy again.
+// A silent shard does not hold up evictions in others: the evictor has at most one request to
+// it under way. It uses a late grant if memory is still missing, else it announces the copy
+// again.
 //
 // The evictor's actor in package store hosts it, and the memory of a simulated node.
 type Evictor[C comparable] struct {
@@ -88,7 +89,7 @@ func (Used[C]) evictorEvent()    {}
 func (Tick) evictorEvent()       {}
 func (Room) evictorEvent()       {}
 
-// Standing is what has become of a copy while its owner was asked.
+// Standing is the state of a copy after its owner's answer.
 type Standing uint8
 
 // The standings.
@@ -167,7 +168,7 @@ func (v *Evictor[C]) Due() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// look begins to look at all copies again, also at those that were refused.
+// look begins to look at all copies again, also at refused ones.
 func (v *Evictor[C]) look() {
 	v.idle.Reconsider()
 	v.looks, v.round, v.rests = true, v.now, false

@@ -25,7 +25,7 @@ func NewAsked(now time.Duration, gen phalanx.Generation, beside bool) Asked {
 	return Asked{gen: gen, beside: beside, hope: NewHope(now)}
 }
 
-// Turn is what a sender does next for a receiver.
+// Turn is a sender's next step for a receiver.
 type Turn uint8
 
 // The turns.
@@ -38,7 +38,7 @@ const (
 	Streams             // send the copy; Served ends that
 )
 
-// Turn decides what a node does for a, which has asked for the object of c, the table's copy; nil:
+// Turn decides the node's next step for a, which has asked for the object of c, the table's copy; nil:
 // there is none. expected says that a fetch or a Put of this node works on the object. The owner
 // counts leases, and this node the streams that it really sends: at most fanout of a copy, and one
 // more beside a slow one.

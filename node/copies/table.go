@@ -34,7 +34,7 @@ func (t *Table) All() iter.Seq[*Copy] { return maps.Values(t.copies) }
 func (t *Table) Len() int { return len(t.copies) }
 
 // Making returns the objects that this node makes and that are not final yet, in order, without
-// those of Puts, which are in order as well.
+// the copies of Puts, which are in order as well.
 func (t *Table) Making(puts []phalanx.ObjectID) []phalanx.ObjectID {
 	var out []phalanx.ObjectID
 	for c := range t.All() {
@@ -93,7 +93,7 @@ func (t *Table) enter(c *Copy) *Copy {
 	return c
 }
 
-// Supplied says what became of the bytes of a Put.
+// Supplied is the outcome of a Supply.
 type Supplied uint8
 
 // The outcomes.
@@ -195,7 +195,7 @@ func (t *Table) Drop(c *Copy, err error) bool {
 }
 
 // DropPart forgets c unless it is complete, and reports whether it was here. A complete copy stays,
-// whatever becomes of who has made it: its owner counts on it.
+// also if its maker fails: its owner counts on it.
 func (t *Table) DropPart(c *Copy, err error) bool { return !c.Complete && t.Drop(c, err) }
 
 // DropObject forgets the copy of id if its generation is gen or older, and returns it.
@@ -289,7 +289,7 @@ func (t *Table) Successor(c *Copy) *Copy {
 	return next
 }
 
-// Standing says what has become of c.
+// Standing reports whether c is present, dropped or replaced.
 func (t *Table) Standing(c *Copy) Standing {
 	switch t.copies[c.Object] {
 	case c:

@@ -9,7 +9,7 @@ type Way uint8
 const (
 	Fetches Way = iota // by the fetch that brings it, which the host begins if there is none
 	Has                // from the node's complete copy
-	Makes              // from what the node makes, once that is final: no other node could send it
+	Makes              // from the node's own copy, once that is final: no other node could send it
 )
 
 // Way returns the way in which a caller gets the object of c, the table's copy; nil: there is none.

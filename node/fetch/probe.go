@@ -10,12 +10,12 @@ import (
 // slow source.
 const ProbeEvery = 2 * time.Second
 
-// Probe finds out that the owner of an object is silent while no bytes of it come. What is on its
-// way needs no owner; but a relay that waits for bytes itself keeps its receivers waiting, and
-// without an owner nothing becomes final: who waits for that would do so to the deadline.
+// Probe finds out that the owner of an object is silent while no bytes of it come. Bytes on their
+// way need no owner; but a relay that waits for bytes itself keeps its receivers waiting, and
+// without an owner no object becomes final: a caller would wait until its deadline.
 //
 // Its question is a report about no lease (directory.Failed), which changes nothing and which an
-// owner answers whatever its shard is busy with.
+// owner answers also while its shard is busy.
 type Probe struct {
 	every time.Duration
 	due   time.Duration // 0: it has not begun
@@ -23,7 +23,7 @@ type Probe struct {
 	last  Seen
 }
 
-// Seen is what a node has of an object when a Probe looks.
+// Seen is a node's part of an object when a Probe looks.
 type Seen struct {
 	Gen  phalanx.Generation // zero: nothing
 	Held int64              // bytes
@@ -57,7 +57,7 @@ func (p *Probe) Look(now time.Duration, seen Seen, waits bool, next uint64) (ask
 	return 0, 0
 }
 
-// stuck reports whether somebody waits and nothing has come since it was asked last.
+// stuck reports whether a caller waits and no bytes have come since the last question.
 func (p *Probe) stuck(seen Seen, waits bool) bool {
 	same := p.last == seen
 	p.last = seen
@@ -72,7 +72,7 @@ func (p *Probe) Answered(num uint64) {
 }
 
 // Silent hears that the owner does not answer a question, which is over then. It reports whether
-// nobody is to wait any longer.
+// the callers are to stop waiting.
 func (p *Probe) Silent(num uint64, seen Seen, waits bool) bool {
 	if p.num != num {
 		return false

@@ -1,5 +1,5 @@
-// Package leave decides what the core of a leaving node hears of the node's views and of the
-// owners' answers.
+// Package leave decides which events the core of a leaving node gets from the node's views and
+// from the owners' answers.
 //
 // Package cluster hosts it with the core of protocol/leave, and so does package sim.
 //

@@ -2,11 +2,11 @@ package member
 
 import "github.com/phalanx-go/phalanx"
 
-// Bring is what a member does with a message that has come by way of another member, because the link
+// Bring is a member's step with a message that has come by way of another member, because the link
 // from its sender to its receiver fails.
 type Bring uint8
 
-// What a member does.
+// The steps.
 const (
 	Drop Bring = iota
 	Take       // the message is for this member

@@ -32,8 +32,8 @@ func OfFetch(e transfer.Effect) (Message, bool) {
 	return Message{}, false
 }
 
-// Abandoned returns what the owner hears of a fetch that its actor has ended before its time: the
-// owner would keep a lease for it, and send others to what it had of gen, if it had something.
+// Abandoned returns the messages to the owner of a fetch that its actor has ended before its time: the
+// owner would keep a lease for it, and send other nodes to its part of gen, if it had one.
 // With inline it had bytes of gen that waited for room. over says that its receiver had ended.
 func Abandoned(over, inline bool, locate uint64, gen phalanx.Generation) (all []Message) {
 	if !inline && over {

@@ -25,16 +25,16 @@ func (l Limits) Rate(r Received) int64 {
 const downlinkMemory = 2 * time.Minute
 
 // Downlink remembers how fast this node has got bytes, for owners to compare with how fast others
-// do (specification 2.13): nobody must wait for a node that is much slower, and it must not relay.
+// do (specification 2.13): no node must wait for one that is much slower, and it must not relay.
 // The zero value is ready.
 type Downlink struct {
 	rate int64 // bytes per second, the best
-	own  bool  // that is what this node and its senders can do: these always had bytes for it
+	own  bool  // rate is the limit of this node and its senders: these always had bytes for it
 	at   time.Duration
 }
 
 // Received takes a transfer. Its sender had nothing to send for some of the time: if that was not
-// short, the transfer says only what is possible at least.
+// short, the rate of the transfer is only a lower bound.
 func (d *Downlink) Received(l Limits, r Received, now time.Duration) {
 	if r.Bytes < l.Downlink || r.Took <= 0 {
 		return

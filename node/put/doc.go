@@ -1,5 +1,5 @@
 // Package put decides what a node does for its Puts beside the transfer.Creators that ask the owners:
-// which copies it announces, which it drops again, and what the owner hears of bytes that are not here.
+// which copies it announces, which it drops again, and how it tells the owner of bytes that are not here.
 //
 // Package store applies that to actors and its table of buffers, package sim to a simulated node.
 //

@@ -2,7 +2,7 @@ package put
 
 import "github.com/phalanx-go/phalanx/protocol/directory"
 
-// Put is what has become of the bytes of one Put.
+// Put is the state of the bytes of one Put.
 type Put struct {
 	shown, kept bool
 	epoch       uint64 // of the object's shard, when the owner was asked to list the copy
@@ -18,7 +18,7 @@ func (p *Put) Ask(b directory.Body, epoch uint64) {
 // Show notes that others can read the copy from now on, and that it is in the table.
 func (p *Put) Show() { p.shown = true }
 
-// Keep is what a node does with the bytes of a Put that are final.
+// Keep is a node's step with the bytes of a Put that are final.
 type Keep uint8
 
 // The ways to keep them.

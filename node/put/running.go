@@ -9,10 +9,10 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// Running has the Puts that run on a node, and what has happened to their objects meanwhile. A Put that
-// has its answer hears of no order any more, and its copy may not be in the table yet. So the node first
-// notes here what it is about to do, and then looks at its table; a Put first enters its copy, and then
-// looks here. P stands for a Put. The zero Running has none.
+// Running has the Puts that run on a node, and the orders for their objects meanwhile. A Put that has
+// its answer hears of no order any more, and its copy may not be in the table yet. So the node first
+// notes an order here, and then looks at its table; a Put first enters its copy, and then looks here.
+// P stands for a Put. The zero Running has none.
 type Running[P comparable] struct {
 	objects map[phalanx.ObjectID]*object[P]
 }
@@ -22,7 +22,7 @@ type object[P comparable] struct {
 	since Since
 }
 
-// Since is what has happened to an object since the first of its running Puts began.
+// Since has the orders for an object since the first of its running Puts began.
 type Since struct {
 	Deleted  phalanx.Generation // the greatest that was deleted
 	Unlisted bool               // the owner may have heard that this node has no copy
@@ -95,7 +95,7 @@ func (r *Running[P]) Unlist(id phalanx.ObjectID) {
 	}
 }
 
-// Since returns what has happened to an object.
+// Since returns the orders for an object since the first of its running Puts began.
 func (r *Running[P]) Since(id phalanx.ObjectID) Since {
 	if o := r.objects[id]; o != nil {
 		return o.since

@@ -103,7 +103,7 @@ type (
 		Num  uint64
 		Body directory.Body
 	}
-	// Withdraw sends a request about the target whose answer nobody waits for.
+	// Withdraw sends a request about the target whose answer no caller waits for.
 	Withdraw struct {
 		Num  uint64
 		Body directory.Body

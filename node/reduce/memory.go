@@ -40,8 +40,8 @@ func (p *Place) Room() Room {
 	return AnyRoom
 }
 
-// shrink gives the output up, unless it is the target or takes no memory. One that the parent has is
-// made again only if somebody asks for it.
+// shrink gives the output up, unless it is the target or takes no memory. An output that the parent
+// has is made again only if the parent asks for it.
 func (p *Place) shrink(ev Shrink) {
 	o, room := &p.output, p.Room()
 	switch {

@@ -9,7 +9,7 @@ import (
 )
 
 // slowOp is how long an op may take for one block before the coordinator hears of it: it may never
-// return, and nobody can end it.
+// return, and the node cannot end it.
 const slowOp = time.Second
 
 // Call is a call of an op that has not returned.

@@ -122,7 +122,7 @@ func (p *Place) Step(now time.Duration, ev PlaceEvent) []PlaceEffect {
 	case Shrink:
 		p.shrink(ev)
 	case CoordinatorEnded:
-		if ev.Coordinator == p.coordinator { // nobody wants the result any more
+		if ev.Coordinator == p.coordinator { // its coordinator wants the result no more
 			p.ends = true
 		}
 	case GivenUp:

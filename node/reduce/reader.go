@@ -41,17 +41,17 @@ func (r Reader) Turn(now time.Duration, makes core.PlaceGen) Turn {
 	return Later
 }
 
-// Remains is what becomes of an output when its place ends.
+// Remains is the fate of an output when its place ends.
 type Remains uint8
 
-// What becomes of it.
+// The fates.
 const (
 	Nothing Remains = iota // its memory is freed. The owner hears that a copy of the target is gone: its digest may be on the way there
 	Target                 // it stays, as the node's copy of the target
 	Circles                // the ring goes on without the place, until this node and the next one have all of the target
 )
 
-// RemainsOf decides what becomes of an output. KeepTarget says that the target is final, circles that the
+// RemainsOf decides the fate of an output. KeepTarget says that the target is final, circles that the
 // output is a ring's and has begun, and whole that it is a complete copy of the target.
 func RemainsOf(keepTarget, circles, whole bool) Remains {
 	switch {

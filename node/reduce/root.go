@@ -86,7 +86,7 @@ func (p *Place) show() {
 	p.emit(ShowTarget{s.TargetGen, s.Root})
 }
 
-// shown announces the target; in a ring only once it is whole, since nobody could read it
+// shown announces the target; in a ring only once it is whole, since no node could read it
 // before.
 func (p *Place) shown(gen phalanx.Generation) {
 	p.output.target, p.output.told = gen, false

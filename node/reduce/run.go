@@ -295,8 +295,8 @@ func (r *Run) release() {
 	r.forgetAll()
 }
 
-// stopped ends the Run. If it has failed too often, it tells its caller and gives the target
-// back: nobody else would.
+// stopped ends the Run. If it has failed too often, it answers its caller and gives the target
+// back: no other node would.
 func (r *Run) stopped(ev Stopped) {
 	r.release()
 	if !r.core.Ended() && !ev.Closing && !r.mem.gen.IsZero() {

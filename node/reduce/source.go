@@ -29,9 +29,9 @@ type Source struct {
 	over  bool
 }
 
-// Sees takes what there is of the source, and returns the event of the core; nil: there is none. Failed
-// is why no more bytes come, or nil. Once all bytes are here the place goes on with them, whatever
-// becomes of the copy.
+// Sees takes the state of the source, and returns the event of the core; nil: there is none. Failed
+// is why no more bytes come, or nil. Once all bytes are here the place goes on with them, also if the
+// copy is dropped.
 func (s *Source) Sees(bytes int64, whole bool, failed error) core.PlaceEvent {
 	switch {
 	case s.over:

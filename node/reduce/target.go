@@ -49,7 +49,7 @@ func (r *Run) forgetAll() {
 	begins := r.asked[topic{}]
 	for _, num := range slices.Sorted(maps.Values(r.asked)) {
 		r.emit(Forget{num})
-		if num == begins { // it may be on its way, and bind a target that nobody would make
+		if num == begins { // it may be on its way, and bind a target that no Reduce would make
 			r.emit(Withdraw{r.node.Num(), directory.Cancel{Num: num}})
 		}
 	}

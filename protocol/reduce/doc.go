@@ -57,5 +57,5 @@
 // that it runs (Acked) and is stopped by its coordinator, or ends with it. A
 // host tells a new Place the time before anything else.
 //
-// Hosts: node/reduce, storenode/store, sim.
+// Hosts: node/reduce.
 package reduce

@@ -201,7 +201,7 @@ func (c *checker) same(call *waiting, d group.Done) {
 func (c *checker) revoked(n *sim.Process, o group.Revoked) {
 	c.w.Tracef("%s: %+v", n.Self, o)
 	if key := keyOf(o.Group, o.Life); !c.revokes[key] {
-		c.w.Failf("(2) %s hears of a revoke of %s that nobody has made", n.Self, o.Group)
+		c.w.Failf("(2) %s hears of a revoke of %s that no node has made", n.Self, o.Group)
 	}
 	f := c.formed[keyOf(o.Group, o.Life)]
 	if f == nil {

@@ -35,7 +35,7 @@ func NewBudget(capacity int64) *Budget {
 	return &Budget{cap: capacity, began: time.Now(), queue: memory.New(memory.Config{Cap: capacity}), granted: map[uint64]chan struct{}{}, due: -1}
 }
 
-// OnPressure sets the function that the budget calls, without a lock held, when somebody has to
+// OnPressure sets the function that the budget calls, without a lock held, when a caller has to
 // make room: the waiting requests that can be granted lack need bytes.
 func (b *Budget) OnPressure(f func(need int64)) {
 	b.mu.Lock()
@@ -142,7 +142,7 @@ func (b *Budget) take(n int64, patience memory.Patience) bool {
 	}
 }
 
-// Force takes n bytes, free or not, for a caller that nobody can refuse. Others wait until enough
+// Force takes n bytes, free or not, that the budget cannot refuse. Others wait until enough
 // bytes are free again.
 func (b *Budget) Force(n int64) {
 	b.mu.Lock()
@@ -182,7 +182,7 @@ func (b *Budget) Missing() int64 {
 func (b *Budget) Release(n int64) {
 	b.mu.Lock()
 	evict := false
-	defer func() { b.unlock(evict) }() // also when the queue panics: nobody holds the bytes
+	defer func() { b.unlock(evict) }() // also when the queue panics: no caller holds the bytes
 	_, _, evict = b.step(memory.Freed{Bytes: n})
 }
 

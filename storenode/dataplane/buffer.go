@@ -181,7 +181,7 @@ func (b *Buffer) Release() {
 	}
 }
 
-// Retained reports whether anybody has a reference.
+// Retained reports whether a caller has a reference.
 func (b *Buffer) Retained() bool { return b.refs.Load() > 0 }
 
 // checksFrom copies known checks from piece on into dst, and returns how many.

@@ -13,7 +13,7 @@ const (
 	idleLooks = 4                // successive looks that must find it idle
 )
 
-// idleness measures the memory of a pool that nobody has needed lately.
+// idleness measures the memory of a pool that no buffer has needed lately.
 type idleness struct {
 	least int64   // bytes that were idle all the time since the last look
 	were  []int64 // the same for the looks before, at most idleLooks

@@ -9,7 +9,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/memory"
 )
 
-// These errors tell a caller why it gets no memory, and what it can do.
+// These errors tell a caller why it gets no memory, and a remedy.
 var (
 	errNotNow  = errors.New("the request cannot wait: " + moreRoom)
 	errLasting = errors.New("evictions cannot free enough memory: " + moreRoom)

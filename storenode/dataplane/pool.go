@@ -179,7 +179,7 @@ func (p *Pool) holdLocked(n int64) {
 // Bytes returns the memory.
 func (r *Region) Bytes() []byte { return r.mem }
 
-// Release gives r back. Nobody may touch its memory afterwards.
+// Release gives r back. The caller must not touch its memory afterwards.
 func (r *Region) Release() {
 	p := r.pool
 	if !r.mapped {

@@ -45,7 +45,7 @@ func (d answers) answer(r directory.Result) {
 	synctest.Wait()
 }
 
-// drop has the owner order e to drop what was deleted.
+// drop has the owner order e to drop a deleted generation.
 func (e *Env) drop(gen phalanx.Generation) {
 	e.send(e.StorePID, Pushed{From: "o", Push: directory.Push{To: e.Self, Object: "x", Order: directory.PushDrop, Gen: gen, Seq: 1<<32 | 9}})
 	synctest.Wait()
@@ -107,7 +107,7 @@ func TestLateDrop(t *testing.T) {
 	}
 }
 
-// A node that hears late that its Delete was carried out keeps what was put since.
+// A node that hears late that its Delete was carried out keeps the copy of a later Put.
 func TestLateAnswerOfADelete(t *testing.T) {
 	for name, test := range map[string]struct {
 		has   phalanx.Generation
@@ -131,7 +131,7 @@ func TestLateAnswerOfADelete(t *testing.T) {
 }
 
 // A Put may hear that its bytes are deleted before it hears that they were put: it leaves
-// no copy. An order to drop what was there before it does not count.
+// no copy. An order to drop the generation before does not count.
 func TestDropOvertakesTheAnswerToAPut(t *testing.T) {
 	for name, test := range map[string]struct {
 		small   bool // inline
@@ -200,8 +200,8 @@ func TestDropBeforeThePutEntersItsCopy(t *testing.T) {
 	}
 }
 
-// A Delete asks what there is, and then names that: a copy of it that comes late deletes
-// nothing that was put since.
+// A Delete asks for the present generation, and then names it: a late duplicate of the Delete
+// does not delete the object of a later Put.
 func TestADeleteNamesWhatItDeletes(t *testing.T) {
 	storeBubble(t, func(t *testing.T, e *Env, s *scripted) {
 		d := asksOf{s, make(chan directory.Body, 1), make(chan func(phalanx.NodeID, directory.Result), 1)}
@@ -223,7 +223,7 @@ func TestADeleteNamesWhatItDeletes(t *testing.T) {
 	})
 }
 
-// asksOf is scripted, and keeps what is asked and how it is answered.
+// asksOf is scripted, and keeps the requests and how to answer them.
 type asksOf struct {
 	*scripted
 	asked   chan directory.Body

@@ -14,8 +14,8 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// AllReduce runs r, or waits for who runs the same, and gets the target while it
-// is made.
+// AllReduce runs r, or waits for another node that runs the same Reduce, and gets the target
+// while a node makes it.
 func (e *Env) AllReduce(ctx context.Context, r storenode.AllReduce) storenode.AllReduced {
 	ctx, cancel := e.within(ctx)
 	defer cancel()
@@ -41,14 +41,14 @@ func (e *Env) AllReduce(ctx context.Context, r storenode.AllReduce) storenode.Al
 	}()
 	switch part {
 	case reduce.Leads:
-		shared = nil // nobody else is expected to make it
+		shared = nil // no other node makes the target
 	case reduce.Follows:
 		select {
 		case g := <-gets:
 			if g.err == nil && e.Table.isTagged(g.view.Info(), Fingerprint(storenode.Reduce(r)).String()) {
 				return storenode.AllReduced{Target: r.Target, Result: storenode.ReduceResult{Info: g.view.Info(), In: r.Sources}, View: g.view}
 			}
-			gets <- g // the reduce says what is wrong
+			gets <- g // the Reduce below fails with the reason
 		case <-time.After(reduce.FollowFor):
 		}
 	}
@@ -69,7 +69,7 @@ func (e *Env) AllReduce(ctx context.Context, r storenode.AllReduce) storenode.Al
 	return storenode.AllReduced{Target: r.Target, Result: result, View: g.view}
 }
 
-// Fingerprint is equal for requests that make the same.
+// Fingerprint is equal for requests that make equal targets.
 func Fingerprint(r storenode.Reduce) phalanx.Digest {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q %d %d", string(r.Op), cmp.Or(r.Num, len(r.Sources)), len(r.Sources))

@@ -77,7 +77,7 @@ func (e *Env) ask(ctx context.Context, cl *call) {
 	e.send(e.StorePID, want{cl})
 	select {
 	case <-cl.over:
-	case <-e.leaving():
+	case <-e.closing():
 		cl.answer(nil, nil, e.Ended())
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.Canceled) {
@@ -89,21 +89,24 @@ func (e *Env) ask(ctx context.Context, cl *call) {
 		e.late(cl)
 		select {
 		case <-cl.over:
-		case <-e.leaving():
+		case <-e.closing():
 			cl.answer(nil, nil, e.Ended())
 		}
 	}
 }
 
-// giveUpAfter bounds how long a call waits for the store to say why it was late.
-const giveUpAfter = time.Second
+const (
+	// giveUpAfter bounds how long a call waits after its deadline for the store's reason.
+	giveUpAfter = time.Second
+	noReason    = "the store has not answered for 1 s after the deadline" // giveUpAfter
+)
 
-// late has the store answer a call whose deadline has passed: it knows what was
-// missing. A store that does not is not waited for.
+// late has the store answer a call whose deadline has passed: the store knows the reason.
+// After giveUpAfter the call ends without the store.
 func (e *Env) late(cl *call) {
 	e.send(e.StorePID, expiry{cl})
 	time.AfterFunc(giveUpAfter, func() {
-		cl.answer(nil, nil, ContextError(cl.op, cl.object, context.DeadlineExceeded, e.Self, "the node is too busy to say why"))
+		cl.answer(nil, nil, ContextError(cl.op, cl.object, context.DeadlineExceeded, e.Self, noReason))
 	})
 }
 
@@ -111,15 +114,15 @@ func openCall(m storenode.Open, deliver func(any)) *call {
 	return &call{op: "open", object: m.Object, wait: !m.NoWait, reader: true, ctx: context.Background(), deliver: deliver}
 }
 
-// stopper ends a put for its caller, who may go away before it has begun.
+// stopper ends a put for its caller. The caller may go away before the put has begun.
 type stopper struct {
 	mu  sync.Mutex
 	put func(*phalanx.Error) // stops a put that has begun
-	off bool                 // it must not begin any more
+	off bool                 // the put must not begin any more
 }
 
-// begin is called by a put before it does anything, and tells how it is stopped;
-// false if its caller has gone away.
+// begin notes how to stop a put. The put calls it before anything else; false if its
+// caller has gone away.
 func (s *stopper) begin(put func(*phalanx.Error)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +133,7 @@ func (s *stopper) begin(put func(*phalanx.Error)) bool {
 	return true
 }
 
-// stop has the put end with why, and reports whether it has begun: then it will
+// stop has the put end with why, and reports whether the put has begun: then it will
 // answer, else it never begins.
 func (s *stopper) stop(why *phalanx.Error) (begun bool) {
 	s.mu.Lock()
@@ -161,7 +164,7 @@ func (e *Env) Put(ctx context.Context, req storenode.Put) (storenode.Info, bool,
 	if d == nil {
 		if !stop.stop(why) {
 			if why.Kind == phalanx.ErrDeadline {
-				why.Err = errors.New("the node was too busy to begin it: nothing was put")
+				why.Err = errors.New("the node has not begun the Put before its deadline: it has put nothing")
 			}
 			return storenode.Info{}, false, withOp("put", req.Object, why)
 		}
@@ -170,27 +173,27 @@ func (e *Env) Put(ctx context.Context, req storenode.Put) (storenode.Info, bool,
 	return d.Info, d.Existed, d.Err
 }
 
-// awaitPut waits for a put's answer, or returns why it is not waited for any more.
+// awaitPut waits for a put's answer, or returns why the caller stops waiting.
 func (e *Env) awaitPut(ctx context.Context, id phalanx.ObjectID, done <-chan *storenode.PutDone) (*storenode.PutDone, *phalanx.Error) {
 	select {
 	case d := <-done:
 		return d, nil
-	case <-e.leaving():
+	case <-e.closing():
 		return nil, e.Ended()
 	case <-ctx.Done():
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, ContextError("put", id, context.Cause(ctx), "", "the caller went away")
 	}
-	late := time.NewTimer(giveUpAfter) // the put's own timer says why
+	late := time.NewTimer(giveUpAfter) // the put's own timer gives the reason
 	defer late.Stop()
 	select {
 	case d := <-done:
 		return d, nil
-	case <-e.leaving():
+	case <-e.closing():
 		return nil, e.Ended()
 	case <-late.C:
-		return nil, ContextError("put", id, context.DeadlineExceeded, e.Self, "the node is too busy to say why")
+		return nil, ContextError("put", id, context.DeadlineExceeded, e.Self, noReason)
 	}
 }
 
@@ -201,7 +204,7 @@ func untilDeadline(ctx context.Context) time.Duration {
 }
 
 // Delete removes the object everywhere and calls done once its tombstone is
-// durable. This node's copy is gone by then; other holders are told.
+// durable. This node has dropped its copy by then; the owner tells the other holders.
 func (e *Env) Delete(id phalanx.ObjectID, deadline time.Duration, done func(error)) {
 	e.delete(id, e.Now()+deadline, directory.Delete{}, done)
 }
@@ -212,7 +215,7 @@ func (e *Env) delete(id phalanx.ObjectID, until time.Duration, d directory.Delet
 			e.delete(id, until, next, done)
 			return
 		}
-		if err == nil { // another may have put it again since
+		if err == nil { // another caller may have put it again since
 			e.Table.dropObject(id, r.Gen, errDeletedHere(e.Self))
 		}
 		done(err)
@@ -223,7 +226,7 @@ func errDeletedHere(self phalanx.NodeID) error {
 	return &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrDeleted, Node: self}
 }
 
-// Stat asks the owner what it knows of the object.
+// Stat asks the owner for its record of the object.
 func (e *Env) Stat(id phalanx.ObjectID, deadline time.Duration, done func(storenode.ObjectStat, error)) {
 	e.simple("stat", id, deadline, directory.Stat{}, func(r directory.Result, err error) {
 		switch {
@@ -239,20 +242,21 @@ func (e *Env) Stat(id phalanx.ObjectID, deadline time.Duration, done func(storen
 	})
 }
 
-// simple sends one request and calls done once: by the deadline, or when the node
-// begins to leave.
+// simple sends one request and calls done once: by the deadline, or when the node is
+// closed.
 func (e *Env) simple(op string, id phalanx.ObjectID, deadline time.Duration, body directory.Body, done func(directory.Result, error)) {
 	if err := id.Validate(); err != nil {
 		done(directory.Result{}, withOp(op, id, err))
 		return
 	}
 	num := e.Directory.Nums(1)
-	answer := once(done)
-	ctx, cancel := context.WithTimeout(e.alive().ctx, deadline)
+	var once sync.Once
+	answer := func(r directory.Result, err error) { once.Do(func() { done(r, err) }) }
+	ctx, cancel := context.WithTimeout(e.lifetime().ctx, deadline)
 	stop := context.AfterFunc(ctx, func() {
 		cancel()
 		e.Directory.Forget(num)
-		if e.alive().ctx.Err() != nil {
+		if e.isClosing() {
 			answer(directory.Result{}, withOp(op, id, e.Ended()))
 			return
 		}
@@ -296,29 +300,17 @@ func Call[T any](ctx context.Context, e *Env, op string, id phalanx.ObjectID, st
 	select {
 	case r := <-ch:
 		return r.v, r.err
-	case <-e.leaving():
+	case <-e.closing():
 		return zero, withOp(op, id, e.Ended())
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return zero, ContextError(op, id, context.Cause(ctx), "", "the caller went away")
 		}
-		select { // the call's own timer says why
+		select { // the call's own timer gives the reason
 		case r := <-ch:
 			return r.v, r.err
 		case <-time.After(giveUpAfter):
-			return zero, ContextError(op, id, context.Cause(ctx), e.Self, "the node is too busy to say why")
-		}
-	}
-}
-
-func once(done func(directory.Result, error)) func(directory.Result, error) {
-	first := make(chan struct{}, 1)
-	first <- struct{}{}
-	return func(r directory.Result, err error) {
-		select {
-		case <-first:
-			done(r, err)
-		default:
+			return zero, ContextError(op, id, context.Cause(ctx), e.Self, noReason)
 		}
 	}
 }

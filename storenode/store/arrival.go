@@ -16,14 +16,14 @@ import (
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
-// arrival is an object on its way here, and who waits for it. The store looks it
-// up by itself, since a small object comes with the answer. Whatever else happens
-// is for a fetch, an actor that goes on from there.
+// arrival is an object on its way here, with the calls that wait for it. The store itself
+// looks the object up, since a small one comes with the answer. A fetch actor goes on from
+// any other answer.
 type arrival struct {
 	object phalanx.ObjectID
 	pid    *actor.PID // of the fetch; nil: there is none yet. Written with registry.mu held
 	num    uint64     // the first of its request numbers, that of the look-up
-	first  *call      // it was made for
+	first  *call      // the store looked the object up for this call
 	room   int64      // of the budget, until there is a fetch
 
 	locating atomic.Bool // a Locate is not answered yet, as far as the fetch has heard
@@ -39,7 +39,7 @@ type lookedUp struct {
 	answered
 }
 
-// unanswered tells that the owner says nothing to it.
+// unanswered tells that the owner has not answered the look-up.
 type unanswered struct {
 	*arrival
 	silent
@@ -51,7 +51,7 @@ func (a *arrival) add(c *call) {
 	a.calls[c.id] = c
 }
 
-// pins reports whether a copy that is to stay is waited for.
+// pins reports whether a call waits for a copy that is to stay.
 func (a *arrival) pins() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,7 +71,7 @@ func (a *arrival) remove(id uint64) *call {
 	return c
 }
 
-// waiting returns all calls, that which the look-up was made for first.
+// waiting returns all calls; the call of the look-up comes first.
 func (a *arrival) waiting() []*call {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -103,7 +103,7 @@ func (e *Env) abandon(a *arrival) {
 	e.Directory.Forget(a.num)
 }
 
-// lookUp asks for an object that nobody here waits for yet.
+// lookUp asks the owner for an object that no other call here waits for.
 func (s *Store) lookUp(cl *call) {
 	env := s.env
 	a := &arrival{object: cl.object, num: env.Directory.Nums(numsPerActor), first: cl, calls: map[uint64]*call{cl.id: cl}}
@@ -124,7 +124,7 @@ func (s *Store) lookUp(cl *call) {
 	env.Directory.Impatient(a.num, func(err *phalanx.Error) { env.send(env.StorePID, unanswered{a, silent{a.num, err}}) })
 }
 
-// lookedUp gives a small object to those who wait, if there is room for it now.
+// lookedUp gives a small object to the waiting calls, if there is room for it now.
 func (s *Store) lookedUp(c actor.Context, m lookedUp) {
 	a, env := m.arrival, s.env
 	if s.arrival(a.object) != a { // it was abandoned, or is over
@@ -147,8 +147,8 @@ func (s *Store) lookedUp(c actor.Context, m lookedUp) {
 	env.Table.release(kept)
 }
 
-// tell sends a message to the fetch of an arrival, which is started if there is none
-// yet: it begins with the look-up that is under way.
+// tell sends a message to the fetch of an arrival, and starts the fetch if there is none
+// yet: the fetch begins with the look-up that is under way.
 func (s *Store) tell(c actor.Context, a *arrival, message any) {
 	if a.pid == nil && !s.startFetch(c, a) {
 		return

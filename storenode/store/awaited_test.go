@@ -8,8 +8,8 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// Who waits for a copy that never comes leaves nothing behind, and who waits on still
-// hears of it.
+// A caller that stops waiting for a copy leaves nothing behind, and a caller that waits on
+// still hears of the copy.
 func TestArrivedIsLeft(t *testing.T) {
 	pool := dataplane.NewPool(dataplane.NewBudget(1 << 20))
 	table := NewTable(pool.Budget())
@@ -22,20 +22,20 @@ func TestArrivedIsLeft(t *testing.T) {
 	}
 	stay()
 	if len(table.arrival) != 0 {
-		t.Errorf("%d objects are waited for, and nobody waits", len(table.arrival))
+		t.Errorf("the table keeps %d objects, and no caller waits", len(table.arrival))
 	}
 
 	shown, leave := table.arrived("o")
 	small(t, table, "o", 10, false)
 	next, stay := table.arrived("o")
-	leave() // which is not for what was waited for since
+	leave() // of the earlier wait: the later one goes on
 	if len(table.arrival) != 1 {
-		t.Error("who came later is forgotten")
+		t.Error("the table has forgotten the later caller")
 	}
 	select {
 	case <-shown:
 	default:
-		t.Error("who waited was not told")
+		t.Error("the earlier caller has not heard of the copy")
 	}
 	for what, c := range map[string]<-chan struct{}{"a copy that never came": again, "a second copy": next} {
 		select {

@@ -21,13 +21,13 @@ type call struct {
 
 	ctx     context.Context // of the Reader; ends by itself at the deadline
 	idle    time.Duration   // without a deadline: how long the Reader waits for its next byte
-	timer   *time.Timer     // the deadline; set before anybody else knows of the call
+	timer   *time.Timer     // the deadline; set before any other goroutine has the call
 	once    sync.Once
 	over    chan struct{} // closed once it was answered
 	deliver func(got any) // a *Got or an *Opened
 }
 
-// answered reports whether nobody waits any more.
+// answered reports whether the caller has its answer, and waits no more.
 func (c *call) answered() bool {
 	select {
 	case <-c.over:
@@ -37,8 +37,8 @@ func (c *call) answered() bool {
 	}
 }
 
-// answer gives the caller what it waited for, once, and reports whether it has
-// only now.
+// answer gives the caller a view, a reader or an error. Only the first answer counts: it
+// returns true, and later ones release v and r.
 func (c *call) answer(v *storenode.View, r *reader, err error) (delivered bool) {
 	c.once.Do(func() {
 		delivered = true

@@ -10,8 +10,8 @@ import (
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
-// bounded calls f with a context that ends after a deadline, or the node's default
-// one, and with the node.
+// bounded calls f with a context that ends after a deadline; 0 stands for the node's
+// default.
 func (e *Env) bounded(deadline time.Duration, f func(context.Context)) {
 	if deadline <= 0 {
 		deadline = e.Deadline
@@ -91,7 +91,7 @@ func validate(g storenode.Gather) *phalanx.Error {
 	case len(g.Sources) == 0:
 		return bad("there are no sources")
 	case g.Num < 0 || g.Num > len(g.Sources):
-		return bad("%d of %d sources", g.Num, len(g.Sources))
+		return bad("Num is %d: give 1 to %d, the number of sources, or 0 for all", g.Num, len(g.Sources))
 	}
 	seen := map[phalanx.ObjectID]bool{}
 	for _, id := range g.Sources {

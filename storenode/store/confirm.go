@@ -11,9 +11,9 @@ import (
 // confirmsAtOnce bounds how many copies Confirm asks one owner about at a time.
 const confirmsAtOnce = 1000
 
-// Confirm asks the owners of all complete copies whether these are still what
-// they should be, and drops those that are not. It returns when all have
-// answered, or ctx ends: the rest is asked and answered later.
+// Confirm asks the owners of all complete copies whether the objects still have these
+// generations, and drops the copies of others. It returns when all owners have answered, or
+// ctx ends: the other questions and answers go on.
 func (e *Env) Confirm(ctx context.Context) {
 	c := &confirmation{env: e, all: make(chan struct{}), of: map[phalanx.NodeID][]directory.Holding{}}
 	for _, h := range e.Table.Everything() {
@@ -52,9 +52,9 @@ type confirmation struct {
 	left int                                    // copies about which no answer has come yet
 }
 
-// ask asks an owner about one more copy, and about the next when that is answered. A
-// copy that has gone since, or that leave to evict is asked for, is passed over: what
-// has become of it is told by an earlier number than this question would have.
+// ask asks an owner about one more copy, and about the next after the answer. It passes
+// over a copy that the node has dropped since, or for which it asks leave to evict: the
+// owner hears of that under a lower number than this question would have.
 func (c *confirmation) ask(owner phalanx.NodeID) {
 	d := c.env.Directory
 	for {
@@ -79,7 +79,7 @@ func (c *confirmation) ask(owner phalanx.NodeID) {
 	}
 }
 
-// next takes one copy that an owner is to be asked about off the list.
+// next takes one copy off an owner's list.
 func (c *confirmation) next(owner phalanx.NodeID) (h directory.Holding, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,7 +91,7 @@ func (c *confirmation) next(owner phalanx.NodeID) (h directory.Holding, ok bool)
 	return rest[0], true
 }
 
-// over notes that nothing is to be heard about one more copy.
+// over notes that one more copy needs no answer.
 func (c *confirmation) over() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// open is a directory with two owners that keeps what they are asked.
+// open is a directory with two owners that keeps the requests to them.
 type open struct {
 	mute
 	asked map[phalanx.NodeID][]asked
@@ -42,7 +42,7 @@ func TestConfirmAsksInPortions(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	e.Confirm(ended) // whatever is not asked by then is asked later
+	e.Confirm(ended) // the node asks the other questions later
 	if a, b := len(d.asked["owner0"]), len(d.asked["owner1"]); a != confirmsAtOnce || b != confirmsAtOnce {
 		t.Errorf("%d and %d were asked at once", a, b)
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// What follows implements copies.Bytes. The table's lock is held.
+// These methods implement copies.Bytes. The caller holds the table's lock.
 
-// Are reports whether all bytes are here, and are those of digest.
+// Are reports whether c has all bytes, and digest is theirs.
 func (c *objectCopy) Are(digest phalanx.Digest) bool {
 	mine, whole := c.buffer.Digest()
 	return whole && mine == digest
@@ -17,7 +17,7 @@ func (c *objectCopy) Are(digest phalanx.Digest) bool {
 // Begun reports whether c has its first piece.
 func (c *objectCopy) Begun() bool { return c.buffer != nil && c.buffer.Watermark() > 0 }
 
-// Shown wakes who waits for a copy of the object.
+// Shown wakes the callers that wait for a copy of the object.
 func (c *objectCopy) Shown() {
 	t := c.table
 	t.budget.Force(copyCost)
@@ -27,10 +27,10 @@ func (c *objectCopy) Shown() {
 	}
 }
 
-// Whole wakes who waits for all of it.
+// Whole wakes the callers that wait for the complete copy.
 func (c *objectCopy) Whole() { close(c.over) }
 
-// Gone ends what reads from c, and gives its memory back once nobody uses it.
+// Gone fails the readers of c, and gives its memory back after the last user.
 func (c *objectCopy) Gone(why error) {
 	t := c.table
 	t.budget.Release(copyCost + int64(len(c.Note)))
@@ -47,7 +47,7 @@ func (c *objectCopy) Gone(why error) {
 	}
 }
 
-// endedBy returns what readers of a copy hear that another one has taken the place of.
+// endedBy returns the error for readers of a copy that another copy has replaced.
 func endedBy(why error) error {
 	e, ok := why.(*copies.Ended)
 	switch {

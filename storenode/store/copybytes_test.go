@@ -77,7 +77,7 @@ func TestInlineBytesTakeThePlaceOfAPart(t *testing.T) {
 	}
 }
 
-// An answer that teaches nothing about a copy presses nobody for room.
+// An answer without news of a copy does not press the evictor for room.
 func TestAnswersThatTeachNothingPressNobody(t *testing.T) {
 	budget, pressed := dataplane.NewBudget(2000), 0
 	table := NewTable(budget)

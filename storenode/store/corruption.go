@@ -13,12 +13,12 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// corrupted gives up c, whose bytes were good and are not any more: a receiver found a piece
+// corrupted gives up c, since its bytes have changed in memory: a receiver found a piece
 // bad, and so did this node's own check.
 func (e *Env) corrupted(c *objectCopy, bad *dataplane.BadPiece) {
 	err := &phalanx.Error{Node: e.Self, Kind: phalanx.ErrCorrupt, Err: fmt.Errorf("its bytes in memory have changed: %w", bad)}
 	log := e.Log.WithError(err).WithField("object", c.Object)
-	switch e.Table.corrupted(c, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrCorrupt, Node: e.Self, Err: errors.New("the copy was bad")}) {
+	switch e.Table.corrupted(c, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrCorrupt, Node: e.Self, Err: errors.New("the bytes of the copy have changed in memory")}) {
 	case copies.Restarts:
 		log.Warn("an object has changed in memory while it was made")
 		if pid := e.fetching(c.Object); pid != nil {
@@ -33,10 +33,10 @@ func (e *Env) corrupted(c *objectCopy, bad *dataplane.BadPiece) {
 	}
 }
 
-// check looks at every byte of this node's complete copy of a generation, beside the
-// caller, and tells the owner their digest: another node has found it wrong. A copy
-// whose bytes have changed in memory is dropped. The node looks at one copy after the
-// other, so that calls go on however many are accused.
+// check reads every byte of this node's complete copy of a generation, in a goroutine, and
+// tells the owner their digest: another node has accused the copy. It drops a copy whose
+// bytes have changed in memory. The node checks one copy after the other, so that many
+// accusations do not hold up its calls.
 func (e *Env) check(id phalanx.ObjectID, gen phalanx.Generation) {
 	if !e.beginCheck(id) { // the owner asks again, and again
 		return
@@ -53,8 +53,8 @@ func (e *Env) check(id phalanx.ObjectID, gen phalanx.Generation) {
 	}()
 }
 
-// digestInTurn is digest, once no other copy is looked at; false if the node's life has
-// ended by then: the copy is the next one's.
+// digestInTurn is digest, once no other check runs; false if the node's life has ended by
+// then: the copy belongs to the next life.
 func (e *Env) digestInTurn(id phalanx.ObjectID, gen phalanx.Generation) (d phalanx.Digest, ok bool) {
 	e.checking.Lock()
 	defer e.checking.Unlock()
@@ -80,8 +80,8 @@ func (e *Env) beginCheck(id phalanx.ObjectID) bool {
 	return true
 }
 
-// digest returns the digest of the bytes that are here of a generation, computed
-// again; zero if they are not all here, or are bad.
+// digest computes the digest of this node's copy of a generation again; zero if the copy
+// is incomplete, or its bytes are bad.
 func (e *Env) digest(id phalanx.ObjectID, gen phalanx.Generation) phalanx.Digest {
 	c := e.Table.lookup(id)
 	if c == nil || c.Gen != gen || !e.Table.retain(c) {

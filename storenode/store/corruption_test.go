@@ -99,8 +99,8 @@ func TestChecksWaitForEachOther(t *testing.T) {
 	})
 }
 
-// A check that waits for its turn when the node is removed leaves the copy, and what is
-// told of it, to the node's next life.
+// A check that waits for its turn when the node is removed leaves the copy, and the answer
+// about it, to the node's next life.
 func TestACheckEndsWithItsLife(t *testing.T) {
 	storeBubble(t, func(t *testing.T, e *Env, d *scripted) {
 		b := make([]byte, 30)
@@ -129,7 +129,7 @@ func TestACheckEndsWithItsLife(t *testing.T) {
 }
 
 // No checks came with inline bytes. A node does not make checks of such bytes that have changed in
-// memory: receivers would take them for those of the origin.
+// memory: receivers would take them for the origin's bytes.
 func TestInlineBytesThatHaveChangedAreNotSent(t *testing.T) {
 	for _, flip := range []byte{0, 4} {
 		env, d := alone(t), &scripted{locates: map[uint64]func(phalanx.NodeID, directory.Result){}}
@@ -154,7 +154,7 @@ func TestInlineBytesThatHaveChangedAreNotSent(t *testing.T) {
 }
 
 // A fetch begins a generation anew, since a part of it has changed in memory, while it takes the rest
-// from a Put. That rest completes the part, not what the fetch has now.
+// from a Put. That rest completes the old part, not the fetch's present copy.
 func TestAPutCompletesThePartThatItHasFilled(t *testing.T) {
 	storeBubble(t, func(t *testing.T, e *Env, d *scripted) {
 		digest, meta := phalanx.Digest{1}, phalanx.Meta{Size: 100}

@@ -16,12 +16,12 @@ type edge struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	used     bool          // a folder reads it
-	finished chan struct{} // closed when it does not any more
-	before   *edge         // of the same child, which may still be folding
+	finished chan struct{} // closed when the folder has ended
+	before   *edge         // of the same child; a folder may still read it
 }
 
-// foldedBad tells that bytes of a child turned out to be bad after they were
-// folded into the output gen, and perhaps sent on.
+// foldedBad tells that a check failed on bytes of a child after a folder had combined them
+// into the output gen, and perhaps sent them on.
 type foldedBad struct {
 	gen reduce.PlaceGen
 	err error
@@ -59,9 +59,8 @@ func (p *place) closeEdge(c reduce.CloseEdge) {
 	}
 }
 
-// foldEdge folds a child's output as it comes. What was folded from an earlier
-// stream of the same label is not folded again: one label is one sequence of
-// bytes.
+// foldEdge folds a child's output as it comes. It skips the bytes that an earlier stream of
+// this label brought: one label stands for one sequence of bytes.
 func (p *place) foldEdge(o *output, f, before *folder, last bool, e *edge) {
 	defer o.done.Done()
 	defer close(e.finished)
@@ -90,8 +89,8 @@ func (p *place) foldEdge(o *output, f, before *folder, last bool, e *edge) {
 	p.tell(end)
 }
 
-// streamOf asks the child of an edge for its output from an offset on. The stream
-// is closed by closed, and when the edge or the output is given up.
+// streamOf asks the child of an edge for its output from an offset on. The stream ends
+// with a call of closed, and when the place gives up the edge or the output.
 func (p *place) streamOf(o *output, e *edge, from int64) (s *dataplane.Stream, closed func(), err error) {
 	s, err = p.env.Conns.Open(e.ctx, e.open.Node, dataplane.Request{Kind: dataplane.Place, Object: p.key.Target, Generation: p.key.Reduce,
 		Offset: from, Reduce: p.key.Reduce.String(), Place: e.open.Place,
@@ -164,13 +163,13 @@ func (p *place) pull(o *output, f, before *folder, last bool, e *edge) error {
 	}
 }
 
-// elements reads whole elements from a stream, whatever the boundaries at which
-// its bytes come.
+// elements reads whole elements from a stream, also where its bytes come with parts of
+// them.
 type elements struct {
 	stream  *dataplane.Stream
 	elem    int
 	skip    int    // bytes to read and forget first
-	scratch []byte // for inputs that are folded
+	scratch []byte // the bytes of an input before its fold
 	carry   [8]byte
 	carried int // bytes of an element of which the rest is to come
 }

@@ -17,13 +17,13 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// Directory is how the store reaches the owners of objects.
+// Directory takes the store's requests to the owners of objects.
 type Directory interface {
-	// Nums returns the first of n request numbers that are nobody else's.
+	// Nums returns the first of n unused request numbers.
 	Nums(n uint64) uint64
-	// Request sends body to the owner of id, again until it is answered.
-	// deliver is called from another goroutine: with Waiting any number of
-	// times, and once more with the answer.
+	// Request sends body to the owner of id, again until the owner answers. It
+	// calls deliver from another goroutine: with Waiting any number of times, and
+	// once more with the answer.
 	Request(id phalanx.ObjectID, num uint64, body directory.Body, deliver func(owner phalanx.NodeID, r directory.Result))
 	// Forget ends the repetition of a request.
 	Forget(num uint64)
@@ -34,8 +34,8 @@ type Directory interface {
 	Owner(id phalanx.ObjectID) phalanx.NodeID
 	// View returns the number of the present view.
 	View() uint64
-	// Epoch returns the epoch of id's shard in the present view, which is another
-	// one whenever its owner is, or has lost what it knew.
+	// Epoch returns the epoch of id's shard in the present view. A new owner begins
+	// a new epoch, and so does an owner that has lost its records.
 	Epoch(id phalanx.ObjectID) uint64
 	// Shards returns how many directory shards there are, 0 before the first view.
 	Shards() int
@@ -43,18 +43,18 @@ type Directory interface {
 	Tell(node phalanx.NodeID, id phalanx.ObjectID, ev directory.Event)
 }
 
-// Coordinators is how the store hands on what is for whoever coordinates a Reduce on this node.
+// Coordinators run the Reduces of this node and take the reports of places.
 type Coordinators interface {
 	// Reduce runs r and calls done once.
 	Reduce(r storenode.Reduce, done func(storenode.Reduced))
-	// Run is Reduce for ordinary Go code: it ends with ctx. If others ask for the same, shared
-	// is not nil, and brings the target when it is here.
+	// Run is Reduce for ordinary Go code: it ends with ctx. If other nodes may run the same
+	// Reduce, shared is not nil, and brings the target when this node has it.
 	Run(ctx context.Context, r storenode.Reduce, shared <-chan storenode.Info) (storenode.ReduceResult, error)
 	// Heard takes a place's report.
 	Heard(*messages.PlaceReport)
 }
 
-// Env is what the actors of one node's store share. It outlives them all.
+// Env is the state that the actors of one node's store share. It outlives them all.
 type Env struct {
 	Self        phalanx.NodeID
 	System      *actor.ActorSystem
@@ -72,15 +72,15 @@ type Env struct {
 	Spawn func(props *actor.Props, name string) (*actor.PID, error)
 	// Publish puts a recovery event on the actor system's event stream.
 	Publish func(event any)
-	// Members returns the nodes of the present view, Staying those of them that are
-	// not about to leave.
+	// Members returns the nodes of the present view, Staying its nodes that are not
+	// about to leave.
 	Members, Staying func() []phalanx.NodeID
 	// StoreOn returns the store actor of another node.
 	StoreOn func(node phalanx.NodeID) (*actor.PID, bool)
 	// Request sends a message to an actor, also of another node, and returns its
 	// answer. Its errors have a Kind.
 	Request func(ctx context.Context, to *actor.PID, message any) (any, error)
-	// Coordinators run the Reduces that are asked for on this node.
+	// Coordinators run the Reduces of callers on this node.
 	Coordinators Coordinators
 
 	// StorePID is the node's store actor.
@@ -99,13 +99,13 @@ type Env struct {
 	outgoing outgoing
 }
 
-// registry holds what is under way, so that a restarted store finds it again.
+// registry holds the fetches, Puts and checks that run, so that a restarted store finds them.
 type registry struct {
 	mu      sync.Mutex
 	fetches map[phalanx.ObjectID]*arrival
 	puts    nput.Running[*actor.PID]
-	checks  map[phalanx.ObjectID]bool // of copies, that run
-	closed  bool                      // nothing is started any more
+	checks  map[phalanx.ObjectID]bool // the objects with a check that runs
+	closed  bool                      // the node starts no more fetches, Puts and checks
 }
 
 // Fetching returns how many objects are arriving.
@@ -115,7 +115,7 @@ func (e *Env) Fetching() int {
 	return len(e.active.fetches)
 }
 
-// addPut notes a put, unless the node takes none any more.
+// addPut notes a put, unless the node takes no more of them.
 func (e *Env) addPut(id phalanx.ObjectID, pid *actor.PID) *phalanx.Error {
 	e.active.mu.Lock()
 	defer e.active.mu.Unlock()
@@ -142,7 +142,7 @@ func (e *Env) noteOrder(p directory.Push) {
 	e.active.puts.Order(p)
 }
 
-// meanwhile returns what has happened to id while its puts run.
+// meanwhile returns the orders for id since the first of its running puts began.
 func (e *Env) meanwhile(id phalanx.ObjectID) nput.Since {
 	e.active.mu.Lock()
 	defer e.active.mu.Unlock()
@@ -158,8 +158,8 @@ func (e *Env) makers(id phalanx.ObjectID) []*actor.PID {
 
 func (e *Env) send(to *actor.PID, msg any) { e.System.Root.Send(to, msg) }
 
-// Free returns how many bytes nobody has taken; copies that could be evicted are
-// taken.
+// Free returns the free bytes of the budget. Copies that could be evicted do not count as
+// free.
 func (e *Env) Free() int64 {
 	b := e.Pool.Budget()
 	return b.Cap() - b.Used() + e.Pool.Idle()

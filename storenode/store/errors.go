@@ -9,8 +9,8 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// ContextError says what a call was waiting for when its context ended, or if the
-// context's cause is an Error, that.
+// ContextError returns the error of a call whose context has ended, with the reason for
+// its wait. If the context's cause is an Error, it returns that.
 func ContextError(op string, id phalanx.ObjectID, cause error, node phalanx.NodeID, reason string) *phalanx.Error {
 	var e *phalanx.Error
 	if errors.As(cause, &e) {
@@ -20,7 +20,7 @@ func ContextError(op string, id phalanx.ObjectID, cause error, node phalanx.Node
 	}
 	kind := phalanx.ErrDeadline
 	if errors.Is(cause, context.Canceled) {
-		kind, node = phalanx.ErrCanceled, "" // it is nobody's fault
+		kind, node = phalanx.ErrCanceled, "" // no node is to blame
 	}
 	return &phalanx.Error{Op: op, Object: id, Node: node, Kind: kind, Err: errors.New(reason)}
 }

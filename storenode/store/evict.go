@@ -13,7 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// pressed tells the evictor that somebody waits for room.
+// pressed tells the evictor that a reservation waits for room.
 type pressed struct{ need int64 }
 
 // granted answers one eviction.
@@ -23,7 +23,7 @@ type granted struct {
 	ok    bool
 }
 
-// Evictor drops copies while somebody waits for room: it hosts copies.Evictor.
+// evictor drops copies while a reservation waits for room: it hosts copies.Evictor.
 type evictor struct {
 	env    *Env
 	core   *copies.Evictor[*objectCopy]
@@ -33,13 +33,13 @@ type evictor struct {
 	restarted bool
 }
 
-// going is a copy that was dropped, whose bytes somebody may still use.
+// going is a dropped copy whose bytes callers may still use.
 type going struct {
 	copy  *objectCopy
-	until time.Duration // nobody waits for a caller that keeps them longer
+	until time.Duration // the evictor does not count on a caller that keeps them longer
 }
 
-// goingFor is how long it is waited for that nobody uses a copy any more which was dropped.
+// goingFor is how long the evictor waits for the last user of a copy that it has dropped.
 const goingFor = time.Second
 
 // NewEvictor returns the props of a node's evictor, which frees room under
@@ -68,7 +68,7 @@ func (v *evictor) Receive(c actor.Context) {
 			v.env.Table.reclaimAsked() // of an earlier life of the node
 			return
 		}
-		v.step(c, copies.Pressed{}) // who waits for room has pressed before
+		v.step(c, copies.Pressed{}) // the failed instance took the messages of waiting reservations
 	case actors.Crash:
 		panic(m)
 	case pressed:
@@ -78,7 +78,7 @@ func (v *evictor) Receive(c actor.Context) {
 	}
 }
 
-// step takes an event, and asks about as much as is missing then.
+// step takes an event, and asks owners about copies until these cover the missing bytes.
 func (v *evictor) step(c actor.Context, ev copies.EvictorEvent) {
 	v.do(c, v.core.Step(v.env.Now(), ev))
 	v.do(c, v.core.Step(v.env.Now(), v.room()))
@@ -109,7 +109,7 @@ func (v *evictor) do(c actor.Context, effects []copies.EvictorEffect[*objectCopy
 			env.report(e.Copy.Object, directory.Drop{Gen: e.Copy.Gen, Granted: true})
 		case copies.Stay[*objectCopy]:
 			env.report(e.Copy.Object, e.Copy.Announcement(env.Table.isPinned(e.Copy)))
-			if env.Table.isDropped(e.Copy) { // by an order, which the owner need not repeat
+			if env.Table.isDropped(e.Copy) { // an order has dropped it since: the owner need not repeat the order
 				env.reportDrop(e.Copy.Object, e.Copy.Gen)
 			}
 		case copies.Forget[*objectCopy]:
@@ -129,14 +129,13 @@ func (v *evictor) ask(c actor.Context, a copies.Ask[*objectCopy]) {
 		})
 }
 
-// room says what is missing.
+// room returns the bytes that are missing and free.
 func (v *evictor) room() copies.Room {
 	return copies.Room{Missing: v.env.Pool.Budget().Missing(), Coming: v.coming()}
 }
 
-// coming returns how many bytes will be free once nobody uses those of the copies
-// that were just dropped: the stream that brought one ends after the copy is
-// complete.
+// coming returns how many bytes will be free once the last users of just dropped copies
+// have ended: the stream that brought a copy ends after the copy is complete.
 func (v *evictor) coming() int64 {
 	sum, now := int64(0), v.env.Now()
 	v.going = slices.DeleteFunc(v.going, func(g going) bool {
@@ -149,7 +148,7 @@ func (v *evictor) coming() int64 {
 	return sum
 }
 
-// idleOf are the copies in a node's table that may be evicted.
+// idleOf has the copies in a node's table that the evictor may choose.
 type idleOf struct{ env *Env }
 
 // Victim and Reconsider implement copies.Idle.

@@ -24,7 +24,7 @@ type grants struct {
 	pool    *dataplane.Pool
 	asked   chan asked
 	shards  int
-	handled func() // ends the evictor, behind what it was sent
+	handled func() // ends the evictor, after the messages sent to it
 	crash   func() // has it panic
 }
 
@@ -83,7 +83,7 @@ func evicting(t *testing.T, capacity int64) (g *grants, pool *dataplane.Pool, ta
 	return g, pool, table
 }
 
-// wait has somebody wait for room, and tells how that ends.
+// wait has a caller wait for room, and tells how that ends.
 func wait(pool *dataplane.Pool, need int64) <-chan error {
 	ended := make(chan error, 1)
 	go func() { ended <- pool.Budget().Reserve(context.Background(), need) }()
@@ -91,7 +91,7 @@ func wait(pool *dataplane.Pool, need int64) <-chan error {
 }
 
 // crowded starts an evictor on a node with three copies and little to spare, and
-// has somebody wait for room.
+// has a caller wait for room.
 func crowded(t *testing.T, need int64) (*grants, *Table, <-chan error) {
 	g, pool, table := evicting(t, 3*one+spare)
 	for i := range 3 {
@@ -108,7 +108,7 @@ func TestEvictorAsksForTheOldestFirst(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	whole := table.Complete() // before: a copy is dropped in one go for who looks, but what waits is granted in the midst
+	whole := table.Complete() // before Used: Complete waits until the drop is over, in whose midst the budget grants the wait
 	if used := table.budget.Used(); used != one+one+spare+1 || len(whole) != 1 || whole[0].Object != "o0" {
 		t.Errorf("%d bytes are reserved, complete are %v", used, whole)
 	}
@@ -150,8 +150,8 @@ func TestEvictorWaitsForWhatComes(t *testing.T) {
 	}
 }
 
-// A copy that may not go now may later: another node gets one, or who waits
-// would wait for ever.
+// The evictor asks again about a refused copy: another node may have got one. Else a
+// reservation would wait for ever.
 func TestEvictorLooksAgain(t *testing.T) {
 	g, _, ended := crowded(t, one)
 	for range 2 {
@@ -165,8 +165,8 @@ func TestEvictorLooksAgain(t *testing.T) {
 	}
 }
 
-// An evictor that panics forgets what it has asked, but not who waits for room:
-// it goes on with another copy, and takes the answer about the first one.
+// An evictor that panics forgets its requests, but not the waiting reservations: it goes on
+// with another copy, and takes the answer about the first one.
 func TestEvictorThatPanics(t *testing.T) {
 	g, table, ended := crowded(t, one)
 	before := <-g.asked
@@ -243,7 +243,7 @@ func TestEvictorIsNotHeldUpByASilentOwner(t *testing.T) {
 	}
 }
 
-// A grant that comes late is used while somebody still waits for room.
+// The evictor uses a late grant while a reservation still waits for room.
 func TestLateGrantIsUsed(t *testing.T) {
 	g, table, ids, ended := spread(t, 3, one+spare)
 	silent := <-g.asked
@@ -255,12 +255,12 @@ func TestLateGrantIsUsed(t *testing.T) {
 	if table.lookup(ids[0]) != nil {
 		t.Error("it is here yet")
 	}
-	other.deliver("owner", directory.Result{}) // which nobody needs any more
+	other.deliver("owner", directory.Result{}) // no reservation needs it any more
 	g.announced(t, ids[1])
 }
 
-// A grant that comes when nobody waits any more is given back: its owner lists
-// the copy again, which can be asked about again.
+// A grant that comes when no reservation waits any more is given back: the owner lists the
+// copy again, and the evictor can ask about it again.
 func TestLateGrantIsGivenBack(t *testing.T) {
 	g, table, ids, ended := spread(t, 3, one+spare)
 	silent := <-g.asked
@@ -306,8 +306,8 @@ func TestAGrantIsNotAboutACopyThatHasComeSince(t *testing.T) {
 	}
 }
 
-// A copy that somebody has begun to use since leave to evict it was asked for stays, and
-// its owner hears so.
+// A copy that a reader has begun to use since the evictor asked for leave stays, and its
+// owner hears so.
 func TestEvictionSparesWhatIsUsedMeanwhile(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -361,8 +361,7 @@ func TestEvictionSparesWhatIsUsedMeanwhile(t *testing.T) {
 	}
 }
 
-// A copy that may be evicted as soon as it is complete is handed to those who
-// wait for it first.
+// The node hands a copy to the callers that wait for it before the evictor may drop it.
 func TestNothingIsEvictedBeforeItIsHanded(t *testing.T) {
 	table := NewTable(dataplane.NewBudget(1 << 20))
 	table.budget.TryReserve(30)

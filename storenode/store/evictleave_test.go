@@ -11,8 +11,8 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// A copy that was announced after leave to evict it was asked for is not the one that the owner
-// has forgotten with the leave: the owner hears that it is gone. What was announced before is.
+// The node asks for leave to evict a copy and then announces it: the owner lists the copy again,
+// and hears that it is gone. After an earlier announcement the owner has forgotten the copy.
 func TestTheLeaveOfACopyThatWasAnnounced(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		g, pool, table := evicting(t, 3*one+spare)
@@ -43,8 +43,8 @@ func TestTheLeaveOfACopyThatWasAnnounced(t *testing.T) {
 	}
 }
 
-// Leave that comes when nobody waits for room any more is given back: what is missing counts
-// as it is when the answer comes, and not as it was when the evictor looked last.
+// Leave that comes when no reservation waits any more is given back: the missing bytes at the
+// time of the answer count, not those at the evictor's last look.
 func TestAGrantIsGivenBackOnceNobodyWaits(t *testing.T) {
 	for name, ends := range map[string]func(table *Table, leave func()){
 		"who waits leaves":    func(_ *Table, leave func()) { leave() },
@@ -52,7 +52,7 @@ func TestAGrantIsGivenBackOnceNobodyWaits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, pool, table := evicting(t, 4*one)
-			table.budget.Force(one) // of somebody who gives it back
+			table.budget.Force(one) // of a caller that gives it back
 			for i := range 3 {
 				small(t, table, phalanx.ObjectID(fmt.Sprint("o", i)), 30, false)
 			}
@@ -60,7 +60,7 @@ func TestAGrantIsGivenBackOnceNobodyWaits(t *testing.T) {
 			defer leave()
 			ended := make(chan error, 1)
 			go func() { ended <- pool.Budget().Reserve(ctx, one) }()
-			for i := range 3 { // after that only what is missing counts
+			for i := range 3 { // after that only the missing bytes count
 				g.answer(t, phalanx.ObjectID(fmt.Sprint("o", i)), phalanx.ErrUnavailable)
 			}
 			a := <-g.asked

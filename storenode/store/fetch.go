@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// firstRoom is what a fetch reserves before it knows the size: an object
-	// that fits is leased by the first answer.
+	// firstRoom is the room that a fetch reserves before it knows the size: the
+	// first answer leases an object that fits.
 	firstRoom = 1 << 20
-	// growStep is how an object of unknown size reserves room.
+	// growStep is the room that an object of unknown size reserves at a time.
 	growStep = 4 << 20
 	// numsPerActor is how many request numbers a fetch or a put may use.
 	numsPerActor = 1 << 20
@@ -32,7 +32,7 @@ type (
 	want  struct{ *call }
 	leave struct {
 		id    uint64
-		taken bool // the store has taken it off the list, and may have put it there again
+		taken bool // the store has taken the call off the list, and may have put it there again
 	}
 	expired  struct{ *call } // its deadline has passed
 	pushed   struct{ transfer.Pushed }
@@ -49,8 +49,8 @@ type (
 	retire struct{}
 )
 
-// fetcher hosts a transfer.Receiver: it carries out what the core decides and
-// reports what the data plane did.
+// fetcher hosts a transfer.Receiver: it carries out the core's effects and tells the core of
+// events of the data plane.
 type fetcher struct {
 	env     *Env
 	object  phalanx.ObjectID
@@ -59,17 +59,17 @@ type fetcher struct {
 
 	core     *transfer.Receiver
 	self     *actor.PID
-	ctx      context.Context // of what runs beside the actor
+	ctx      context.Context // of the actor's goroutines
 	cancel   context.CancelFunc
-	room     *handover[int64] // of the budget, from a reservation that was waited for
+	room     *handover[int64] // of the budget, from a reservation that had to wait
 	reserved int64            // of the budget, not yet a buffer's
 	needs    fetch.Room
-	lacks    int64 // of the budget, what was last waited for
+	lacks    int64 // the bytes of the last reservation that had to wait
 	copy     *objectCopy
 	small    smallBytes       // of the last answer
-	known    map[uint64]*call // those that the core knows of
+	known    map[uint64]*call // the calls of which the core knows
 	opening  []*call
-	opened   map[uint64]*reader // what they were given, until it is closed
+	opened   map[uint64]*reader // the readers of known calls, until their callers close them
 	stream   context.CancelFunc
 	streamID uint64
 	locate   uint64             // the last Locate
@@ -77,7 +77,7 @@ type fetcher struct {
 	growing  context.CancelFunc // of a buffer of unknown size
 	supply   *supply            // which the core has not taken yet
 	result   error
-	final    *objectCopy // once complete; retained until everyone has been answered
+	final    *objectCopy // once complete; retained until all callers have their answers
 	held     bool
 	inline   fetch.Inline
 	probe    fetch.Probe
@@ -162,29 +162,29 @@ func (f *fetcher) start(c actor.Context) {
 	f.core = transfer.NewReceiver(transfer.Config{Self: f.env.Self, Object: f.object, Room: f.reserved, FirstNum: f.arrival.num})
 }
 
-// end frees what the fetch holds; what is complete stays in the table.
+// end frees the fetch's room and part. A complete copy stays in the table.
 func (f *fetcher) end() {
 	f.cancel()
 	f.env.Directory.Forget(f.probe.End())
 	f.probe = fetch.Probe{}
 	f.room.close()
 	f.unreserve()
-	leaves, gen := f.env.alive().ctx.Err() != nil, f.genHeld()
+	closing, gen := f.env.isClosing(), f.genHeld()
 	if f.copy != nil && f.final == nil {
 		kind := phalanx.ErrInternal
-		if leaves {
+		if closing {
 			kind = f.env.Ended().Kind
 		}
 		f.env.Table.drop(f.copy, &dataplane.Ended{Reason: dataplane.Gone, Kind: kind, Node: f.env.Self, Err: errors.New("the actor that fetched it has ended")})
 	}
 	f.setCopy(nil)
 	f.letGo()
-	if !leaves {
+	if !closing {
 		f.withdraw(gen)
 	}
 }
 
-// withdraw tells the owner that an actor that has failed goes on no more. It had a part of gen.
+// withdraw tells the owner that this fetch, whose actor has failed, has ended. It had a part of gen.
 func (f *fetcher) withdraw(gen phalanx.Generation) {
 	e, inline := f.inline.Take()
 	if inline {
@@ -229,8 +229,8 @@ func (f *fetcher) want(c *call) {
 	f.do(transfer.Want{Caller: c.id, Wait: c.wait})
 }
 
-// expire answers a call whose deadline has passed, also one that is still on its
-// way here.
+// expire answers a call whose deadline has passed, also before the call itself has come
+// here.
 func (f *fetcher) expire(c *call) {
 	node, why := f.core.Reason()
 	err := &phalanx.Error{Node: node, Kind: phalanx.ErrDeadline, Err: errors.New(why)}
@@ -245,7 +245,7 @@ func (f *fetcher) expire(c *call) {
 
 func (f *fetcher) leave(m leave) {
 	if m.taken && f.opened[m.id] != nil && f.copy != nil && !f.env.Table.isDropped(f.copy) {
-		return // what it reads is not another copy's
+		return // its reader stays with the fetch's copy
 	}
 	delete(f.known, m.id)
 	delete(f.opened, m.id)
@@ -270,8 +270,8 @@ func (f *fetcher) open(c *call) bool {
 	return true
 }
 
-// pushed hears an order of the owner. A delete can come when inline bytes have
-// just been taken, which the core does not follow any more.
+// pushed takes an order of the owner. A delete can come just after the core has ended with
+// inline bytes: then the fetch itself obeys it.
 func (f *fetcher) pushed(p transfer.Pushed) {
 	f.do(p)
 	if p.Order != transfer.OrderDrop {
@@ -336,7 +336,7 @@ func (f *fetcher) genHeld() phalanx.Generation {
 	return f.copy.Gen
 }
 
-// message sends something to the owner.
+// message sends m to the owner.
 func (f *fetcher) message(m owner.Message) {
 	self, env := f.self, f.env
 	switch m.How {
@@ -360,14 +360,14 @@ func (f *fetcher) message(m owner.Message) {
 	}
 }
 
-// silent turns every caller away, if this is still what they wait for.
+// silent turns every caller away, if the fetch still waits for that answer.
 func (f *fetcher) silent(m silent) {
 	if f.core.Locating() == m.num {
 		f.turnAway(m.err)
 	}
 }
 
-// turnAway answers every caller with err. What is downstream goes on.
+// turnAway answers every caller with err. The fetch goes on for its receivers downstream.
 func (f *fetcher) turnAway(err *phalanx.Error) {
 	for _, id := range slices.Sorted(maps.Keys(f.known)) {
 		if c := f.forget(id); c != nil {
@@ -411,7 +411,7 @@ func (f *fetcher) finish() {
 	f.env.send(f.store, fetchOver{f.object, f.arrival})
 }
 
-// letGo ends the fetch's own use of what it has brought.
+// letGo ends the fetch's own use of the complete copy.
 func (f *fetcher) letGo() {
 	if f.held {
 		f.held = false
@@ -427,7 +427,7 @@ func (f *fetcher) answer(c *call) {
 	f.env.hand(c, f.final)
 }
 
-// discard drops what has arrived; everyone who still waits hears why.
+// discard drops the part that has arrived, and gives waiting callers the reason.
 func (f *fetcher) discard() {
 	f.unreserve()
 	if f.copy != nil {

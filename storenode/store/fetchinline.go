@@ -21,8 +21,8 @@ func smallOf(r directory.Result) smallBytes { return smallBytes{r.Inline, r.Tag,
 // none.
 type inlineRoom struct{ err error }
 
-// takeInline keeps bytes that came with the directory's answer. If there is no
-// room for them now they wait for it, as other bytes do.
+// takeInline keeps the bytes that came with the directory's answer. If there is no room for
+// them now, the fetch waits for room, as for other bytes.
 func (f *fetcher) takeInline(e transfer.TakeInline) {
 	size, budget := int64(len(f.small.bytes)), f.env.Pool.Budget()
 	if f.needs.For(size, size, f.reserved) == fetch.Reserved {
@@ -53,7 +53,7 @@ func (f *fetcher) inlineRoom(err error) {
 	f.finish()
 }
 
-// leftInline ends the fetch if nobody waits for inline bytes any more.
+// leftInline ends the fetch if the inline bytes wait for room, and no call waits for them.
 func (f *fetcher) leftInline() {
 	if gen, gone := f.inline.Left(len(f.known)); gone {
 		f.env.reportDrop(f.object, gen)
@@ -67,8 +67,8 @@ func (f *fetcher) keepInline(e transfer.TakeInline) {
 	f.reserved = 0
 }
 
-// keepInline enters a copy whose room is reserved, and retains it. It is announced if its owner may
-// not list it.
+// keepInline enters a copy whose room is reserved, and retains it. It announces a copy that the
+// owner may not list.
 func (e *Env) keepInline(a *arrival, info storenode.Info, small smallBytes) *objectCopy {
 	c := e.Table.keepInline(info, small.bytes, small.tag, false)
 	if a.unlisted.Load() || owner.Unlisted(small.listed, e.Directory.Epoch(info.Object)) {

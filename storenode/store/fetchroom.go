@@ -50,7 +50,7 @@ func (f *fetcher) awaitRoom(charge int64, tell func(error)) {
 	}()
 }
 
-// takeRoom takes the room that was waited for, if there is some.
+// takeRoom takes the room of the reservation that had to wait, if it got some.
 func (f *fetcher) takeRoom() {
 	if charge, ok := f.room.take(); ok {
 		f.unreserve()

@@ -34,7 +34,7 @@ func (f *fetcher) openStream(o transfer.Open) {
 	f.write(func() { f.env.receive(ctx, f.self, c, o) })
 }
 
-// errFull says that what was reserved for the object is spent.
+// errFull says that the reserved room of the object is spent.
 var errFull = errors.New("the object does not fit under the memory cap")
 
 // noCopy gives the lease back.
@@ -51,8 +51,8 @@ func (f *fetcher) noCopy(o transfer.Open, err error) {
 	}
 }
 
-// errOwn says that this node has the object in another way: whoever waits for
-// the fetch will hear of that.
+// errOwn says that this node has another copy of the object: the callers of the fetch will
+// get that.
 var errOwn = errors.New("this node makes the object itself")
 
 func (f *fetcher) makeCopy(o transfer.Open) error {
@@ -94,8 +94,8 @@ func (f *fetcher) closeStream(id uint64) {
 	}
 }
 
-// receive runs one stream into c's buffer, behind what is there and checked, and
-// tells the fetch how it ended.
+// receive runs one stream into c's buffer, behind its checked bytes, and tells the fetch how
+// the stream ended.
 func (e *Env) receive(ctx context.Context, self *actor.PID, c *objectCopy, o transfer.Open) {
 	defer c.buffer.Release()
 	c.buffer.Resume()

@@ -2,9 +2,8 @@ package store
 
 import "sync"
 
-// handover brings something that has to be released from a goroutine to the
-// actor that it works for. The actor may end before it takes it: then it is
-// released here, since a message to an actor that has ended is lost.
+// handover brings a resource from a goroutine to its actor. If the actor has ended before it
+// takes the resource, the handover releases it: a message to an ended actor is lost.
 type handover[T any] struct {
 	release func(T)
 
@@ -14,7 +13,7 @@ type handover[T any] struct {
 	closed bool
 }
 
-// give offers v to the actor, which must be told of it.
+// give offers v to the actor. The caller must tell the actor so.
 func (h *handover[T]) give(v T) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -25,7 +24,7 @@ func (h *handover[T]) give(v T) {
 	h.v, h.full = v, true
 }
 
-// take returns what was given, if it was not taken before.
+// take returns the value of the last give; false if there is none, or it was taken before.
 func (h *handover[T]) take() (T, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -35,7 +34,7 @@ func (h *handover[T]) take() (T, bool) {
 	return v, ok
 }
 
-// close releases what was not taken, and what comes later.
+// close releases a value that was not taken, and the values of later gives.
 func (h *handover[T]) close() {
 	h.mu.Lock()
 	h.closed = true

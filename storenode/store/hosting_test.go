@@ -14,7 +14,7 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// forgetful notes what is forgotten among what is told.
+// forgetful notes forgotten requests among the reports.
 type forgetful struct{ later }
 
 func (d forgetful) Forget(num uint64) { *d.all = append(*d.all, num) }

@@ -10,8 +10,8 @@ import (
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
-// Holdings returns what this node has of each shard that is marked in of, which has
-// all of them, by object: for their new owners.
+// Holdings returns this node's copies of each shard that of marks, for the shards' new
+// owners, by object. Of has one entry for each shard.
 func (t *Table) Holdings(of []bool) [][]directory.Holding {
 	t.mu.Lock()
 	out := t.core.Holdings(of)
@@ -20,7 +20,7 @@ func (t *Table) Holdings(of []bool) [][]directory.Holding {
 	return out
 }
 
-// Everything returns what this node has of all shards.
+// Everything returns this node's copies of all shards.
 func (t *Table) Everything() []directory.Holding { return t.Holdings([]bool{true})[0] }
 
 // Counts tells how many copies there are, how many of them are complete, pinned.
@@ -64,7 +64,7 @@ func (t *Table) Complete() []storenode.Info {
 	return out
 }
 
-// making returns the objects that are made here otherwise than by Puts and are not final yet.
+// making returns the objects that this node makes without a Put and that are not final yet.
 func (t *Table) making(puts []phalanx.ObjectID) []phalanx.ObjectID {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// A look-up that was abandoned gives its room back, and enters no copy when it is answered:
-// nobody waits for that, and the owner was told that it is not wanted.
+// A look-up that was abandoned gives its room back, and its answer enters no copy: no call
+// waits for it, and the node has canceled it at the owner.
 func TestAnAbandonedLookUp(t *testing.T) {
 	var all []any
 	env := alone(t)

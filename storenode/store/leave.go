@@ -8,24 +8,24 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Leave has this node take nothing new from now on: no Put, no place of a reduce, no
-// Reduce, no copy that it is to keep. When Leave has returned, Runs and Targets tell of
-// everything that began before.
+// Leave has this node refuse new work from now on: Puts, places of a reduce, Reduces, and
+// copies that it is to keep. When Leave has returned, Runs and Targets tell of all work that
+// began before.
 func (e *Env) Leave() { e.leaves.Store(true) }
 
-// Stay has this node take everything again, as it could not leave.
+// Stay has this node take all work again, since it could not leave.
 func (e *Env) Stay() { e.leaves.Store(false) }
 
-// Leaves reports whether the node takes nothing new.
+// Leaves reports whether the node refuses new work.
 func (e *Env) Leaves() bool { return e.leaves.Load() }
 
-// Leaving returns the error of what the node does not take any more, or gives up.
+// Leaving returns the error of calls that a leaving node refuses or gives up.
 func (e *Env) Leaving() *phalanx.Error {
 	return &phalanx.Error{Node: e.Self, Kind: phalanx.ErrClosed, Err: errors.New("this node is leaving the cluster")}
 }
 
-// Runs returns the objects that are being put here, and those that are made here and
-// are not final yet.
+// Runs returns the objects of the Puts that run here, and the other objects that this node
+// makes and that are not final yet.
 func (e *Env) Runs() (puts, making []phalanx.ObjectID) {
 	e.active.mu.Lock()
 	puts = e.active.puts.Objects()
@@ -45,7 +45,7 @@ func (e *Env) GiveUp() {
 // givenUp tells a place that its node wants to leave.
 type givenUp struct{}
 
-// Targets returns the targets of the places that run, in order; one for each.
+// Targets returns the target of each place that runs here, in order.
 func (h *Places) Targets() []phalanx.ObjectID {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,15 +13,16 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// life is how calls hear that the node leaves.
+// life ends the calls that wait when the node is closed.
 type life struct {
 	once   sync.Once
-	ctx    context.Context // ends when the node begins to leave
+	ctx    context.Context // ends in Close
 	cancel context.CancelFunc
 	dead   *eventstream.Subscription
 }
 
-func (e *Env) alive() *life {
+// lifetime returns the node's life, and begins it with the first call.
+func (e *Env) lifetime() *life {
 	l := &e.life
 	l.once.Do(func() {
 		l.ctx, l.cancel = context.WithCancel(context.Background())
@@ -30,13 +31,16 @@ func (e *Env) alive() *life {
 	return l
 }
 
-// leaving is closed when the node begins to leave.
-func (e *Env) leaving() <-chan struct{} { return e.alive().ctx.Done() }
+// closing is closed when Close begins.
+func (e *Env) closing() <-chan struct{} { return e.lifetime().ctx.Done() }
+
+// isClosing reports whether Close has begun.
+func (e *Env) isClosing() bool { return e.lifetime().ctx.Err() != nil }
 
 // Fence says that the node ends because the cluster has removed it.
 func (e *Env) Fence() { e.fenced.Store(true) }
 
-// Ended returns the error of what waits as the node ends.
+// Ended returns the error of calls that wait when the node is closed.
 func (e *Env) Ended() *phalanx.Error {
 	if e.fenced.Load() {
 		return &phalanx.Error{Node: e.Self, Kind: phalanx.ErrFenced, Err: errors.New("the cluster has removed this node, which joins again unless another process has taken its name")}
@@ -44,17 +48,17 @@ func (e *Env) Ended() *phalanx.Error {
 	return &phalanx.Error{Node: e.Self, Kind: phalanx.ErrClosed, Err: errors.New("this node has left the cluster")}
 }
 
-// flushFor bounds how long a store that ends has to answer what it was sent. One that
-// waits for its restart has more to do than that.
+// flushFor bounds how long Close waits until the store has taken the messages sent before. A
+// store that waits for its restart takes longer.
 const flushFor = 100 * time.Millisecond
 
-// Close stops the store's actors and everything that they started. Callers that
-// wait are answered. Closing twice is safe.
+// Close stops the store's actors and everything that they started, and answers the callers
+// that wait. Closing twice is safe.
 func (e *Env) Close() {
-	l := e.alive()
+	l := e.lifetime()
 	l.cancel()
 	if e.StorePID != nil { // first: nothing new is started then
-		_ = e.System.Root.RequestFuture(e.StorePID, flush{}, flushFor).Wait() // it answers nobody when it has stopped
+		_ = e.System.Root.RequestFuture(e.StorePID, flush{}, flushFor).Wait() // a stopped store does not answer
 		_ = e.System.Root.StopFuture(e.StorePID).Wait()
 	}
 	var pids []*actor.PID

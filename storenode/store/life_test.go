@@ -52,7 +52,7 @@ func alone(t *testing.T) *Env {
 		}}
 }
 
-// What an actor asked of a node that is then removed ends with that, at once.
+// The requests of an actor end at once when its node is removed.
 func TestMessagesThatWaitAsTheNodeEnds(t *testing.T) {
 	for name, ask := range map[string]func(e *Env, done func(error)){
 		"stat": func(e *Env, done func(error)) {

@@ -86,9 +86,9 @@ func storeBubble(t *testing.T, f func(t *testing.T, e *Env, d *scripted)) {
 	})
 }
 
-// While the answer to a Locate is missing any lease may be its answer. Later only the
-// one is known that is read under: an owner that counted on another would send nobody
-// else to that sender, for ever.
+// While the answer to a Locate is missing, any lease may be its answer. Later the node knows only
+// the lease under which it reads: an owner that counted on another lease would never again send
+// a receiver to that sender.
 func TestALeaseIsKnownWhileItIsLocatedOrRead(t *testing.T) {
 	storeBubble(t, func(t *testing.T, e *Env, d *scripted) {
 		known := func() bool {

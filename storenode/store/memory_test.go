@@ -96,7 +96,7 @@ func TestVictim1_8(t *testing.T) {
 		t.Errorf("%d receivers are left", left)
 	}
 	is("and no more, a moment ago", "arriving", "b", "a")
-	if !table.pinned("arriving", first) {
+	if !table.pinAtLeast("arriving", first) {
 		t.Error("it cannot be pinned")
 	}
 	is("which was pinned", "b")
@@ -107,7 +107,7 @@ func TestVictim1_8(t *testing.T) {
 	}
 }
 
-// What the table drops is given back once nobody looks at it any more.
+// The table gives back a dropped copy's memory after the last reader.
 func TestTableGivesBack(t *testing.T) {
 	second := phalanx.Generation{Epoch: 1, Seq: 2}
 	for _, c := range []struct {

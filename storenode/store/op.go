@@ -17,11 +17,11 @@ type opCall struct{ since atomic.Int64 } // by the node's clock, in ns, plus 1; 
 // opFailed tells the actor that the op has failed on an input of an output.
 type opFailed struct {
 	output *output
-	place  int // of the child whose bytes they were; -1: the own source
+	place  int // of the input's child; -1: the place's own source
 	err    error
 }
 
-// Error returns what the op said.
+// Error returns the op's own error text.
 func (f opFailed) Error() string { return f.err.Error() }
 
 // apply has the op fold src into dst.
@@ -53,7 +53,7 @@ func (e *Env) LogOp(target, source phalanx.ObjectID, err error) {
 	log.Warn("an op failed")
 }
 
-// sourceOf returns the source of a child, or with -1 the own.
+// sourceOf returns the source of a child, or with -1 that of this place.
 func (p *place) sourceOf(place int) phalanx.ObjectID {
 	s := p.core.State()
 	for _, k := range s.Children {

@@ -15,15 +15,15 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// pushed routes an order of an owner to whoever works on the object, carries
-// out what is left, and acknowledges.
+// pushed hands an order of an owner to the fetch and the Puts of the object, carries out the
+// rest, and acknowledges.
 func (s *Store) pushed(c actor.Context, p Pushed) {
 	env, epoch := s.env, s.env.Directory.Epoch(p.Object)
 	a, makers := s.arrival(p.Object), s.env.makers(p.Object)
 	here := copies.Here{Busy: a != nil || len(makers) > 0, Awaited: s.awaited(a, p), Leaves: env.Leaves()}
 	if copies.Forwarded(p.Push, epoch) {
 		s.forward(c, a, makers, p)
-		env.noteOrder(p.Push) // before the table is looked at: whoever enters a copy after this looks
+		env.noteOrder(p.Push) // before obey reads the table: a Put that enters a copy later reads this note
 	}
 	v, mine := env.obey(p.Push, epoch, here)
 	switch {
@@ -36,7 +36,7 @@ func (s *Store) pushed(c actor.Context, p Pushed) {
 	case v.Settle:
 		s.settleOrigin(originFinal{p.Object, p.Gen, p.Meta, p.Digest})
 	}
-	if v.Drop != copies.Stays && p.Outdated(env.Directory.Epoch(p.Object)) { // another owner may have heard of it meanwhile
+	if v.Drop != copies.Stays && p.Outdated(env.Directory.Epoch(p.Object)) { // a new owner may list the copy meanwhile
 		v.Gone = mine.Gen
 	}
 	if v.Announce {
@@ -50,7 +50,7 @@ func (s *Store) pushed(c actor.Context, p Pushed) {
 	}
 }
 
-// obey decides about an order, and drops the copy that it is about if it goes.
+// obey decides about an order, and drops the copy if the order says so.
 func (e *Env) obey(p directory.Push, epoch uint64, here copies.Here) (copies.Verdict, *objectCopy) {
 	t := e.Table
 	t.mu.Lock()
@@ -63,7 +63,7 @@ func (e *Env) obey(p directory.Push, epoch uint64, here copies.Here) (copies.Ver
 	return v, copyOf(c)
 }
 
-// forward hands an order to who works on the object.
+// forward hands an order to the fetch and the Puts of the object.
 func (s *Store) forward(c actor.Context, a *arrival, makers []*actor.PID, p Pushed) {
 	heard, _ := owner.Order(p.Push)
 	order := pushed{heard}
@@ -75,7 +75,7 @@ func (s *Store) forward(c actor.Context, a *arrival, makers []*actor.PID, p Push
 	}
 }
 
-// ended returns what readers of a copy hear that goes for an owner.
+// ended returns the error for readers of a copy that an owner's order drops.
 func (e *Env) ended(why copies.Why, gen phalanx.Generation) error {
 	switch why {
 	case copies.Deleted:
@@ -86,25 +86,26 @@ func (e *Env) ended(why copies.Why, gen phalanx.Generation) error {
 	return &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: e.Self}
 }
 
-// announceAgain tells the owner that c is complete. Leave to evict it that was asked for
-// before is void.
+// announceAgain tells the owner that c is complete. It voids leave to evict c that the node
+// has asked for before.
 func (s *Store) announceAgain(c *objectCopy) {
 	c.again.Store(true)
 	s.env.report(c.Object, c.Announcement(s.env.Table.isPinned(c)))
-	if s.env.Table.isDropped(c) { // by leave that was asked for before
+	if s.env.Table.isDropped(c) { // the evictor has dropped it, by leave that it asked for before
 		s.env.reportDrop(c.Object, c.Gen)
 	}
 }
 
-// settleOrigin makes the copy of an origin complete: the root of a reduce hears
-// here that its target is final. It is pinned, as the copy of a Put is.
+// settleOrigin makes the copy of an origin complete: the root of a reduce hears here that
+// its target is final. The copy is pinned, as that of a Put.
 func (s *Store) settleOrigin(p originFinal) {
 	if c := s.env.Table.settles(p); c != nil {
 		s.env.keepOrigin(c, p.meta, p.digest, !c.Ring)
 	}
 }
 
-// keepOrigin makes a copy complete that was made here. In this order: see copies.Announcement.
+// keepOrigin makes a copy of this node's own making complete. It announces the copy first, for
+// the reason that the method copies.Copy.Announcement gives.
 func (e *Env) keepOrigin(c *objectCopy, meta phalanx.Meta, digest phalanx.Digest, pinned bool) {
 	e.report(c.Object, c.Announcement(pinned))
 	if !e.Table.finish(c, meta, digest, pinned) {
@@ -112,8 +113,8 @@ func (e *Env) keepOrigin(c *objectCopy, meta phalanx.Meta, digest phalanx.Digest
 	}
 }
 
-// fetchOrdered fetches an object in order to keep it, pinned. An order that comes late, of a
-// generation that is no more, pins nothing of the present one.
+// fetchOrdered fetches an object in order to keep it, pinned. A late order for an earlier
+// generation does not pin the present one.
 func (s *Store) fetchOrdered(c actor.Context, p Pushed) {
 	env := s.env
 	s.begin(c, &call{op: "copy", object: p.Object, wait: true, pin: p.Gen, deliver: func(g any) {
@@ -126,8 +127,8 @@ func (s *Store) fetchOrdered(c actor.Context, p Pushed) {
 	}}, copies.OrderLasts)
 }
 
-// awaited reports whether a call waits for the copy which p orders or spares. One that p
-// orders again waits for longer from now on.
+// awaited reports whether a call waits for the copy that p orders or spares. If p orders the
+// copy again, the call's time begins anew.
 func (s *Store) awaited(a *arrival, p Pushed) bool {
 	if a == nil || p.Order != directory.PushCopy && p.Order != directory.PushSpare {
 		return false
@@ -137,8 +138,7 @@ func (s *Store) awaited(a *arrival, p Pushed) bool {
 	return i >= 0 && (p.Order == directory.PushSpare || all[i].timer.Reset(copies.OrderLasts)) // else its deadline has passed
 }
 
-// spare ends what fetchOrdered has begun. Other calls of this node that wait for the object
-// go on.
+// spare ends the call of fetchOrdered. Other calls of this node for the object go on.
 func (s *Store) spare(c actor.Context, p Pushed, a *arrival) {
 	for _, cl := range a.waiting() {
 		if cl.pin == p.Gen {
@@ -159,6 +159,7 @@ func (s *Store) leaseAsked(c actor.Context, m LeaseAsked) {
 	s.env.Directory.Tell(m.From, m.Object, directory.LeaseKnown{From: s.env.Self, Object: m.Object, Lease: m.Lease, Known: known})
 }
 
-// pin keeps c until it is deleted, if cl is to pin that generation and unless the node
-// leaves: whoever relied on it then would do so after the last look at what is here.
+// pin keeps c until it is deleted, if cl is to pin that generation and the node does not
+// leave. The owner would rely on a leaving node's copy after the node has listed the copies
+// that it hands over.
 func (e *Env) pin(cl *call, c *objectCopy) { e.Table.want(c, cl.pin, e.Leaves) }

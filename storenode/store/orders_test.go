@@ -12,7 +12,7 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// told is a directory that keeps what owners are told.
+// told is a directory that keeps the events for owners.
 type told struct {
 	mute
 	all *[]any
@@ -164,8 +164,8 @@ func TestLateOrderToKeepACopy(t *testing.T) {
 	}
 }
 
-// An order to take a newer generation drops an older complete copy, also if whoever has
-// brought it has not ended yet: nobody else would drop it.
+// An order to take a newer generation drops an older complete copy, also if its fetch or Put has
+// not ended yet: they would not drop it.
 func TestResetOfACopyThatHasJustCome(t *testing.T) {
 	for _, busy := range []bool{false, true} {
 		var all []any
@@ -221,8 +221,8 @@ func TestLateOrdersWhileAnotherIsCarriedOut(t *testing.T) {
 	}
 }
 
-// What was not to be kept any more is not fetched for nobody: the fetch hears that its
-// caller has gone.
+// A node does not fetch a copy that its owner has spared: the fetch hears that its caller has
+// gone.
 func TestASparedCopyIsNotFetched(t *testing.T) {
 	storeBubble(t, func(t *testing.T, e *Env, d *scripted) {
 		order := func(o directory.Order) {
@@ -257,8 +257,8 @@ func TestResetOfAPartThatArrives(t *testing.T) {
 	}
 }
 
-// A copy that arrives when the node is about to leave is not pinned: its owner would rely on
-// it after the last look at what is here.
+// A copy that arrives when the node is about to leave is not pinned: its owner would rely on it
+// after the node has listed the copies that it hands over.
 func TestNoCopyIsPinnedWhileTheNodeLeaves(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
 		env := alone(t)
@@ -270,7 +270,7 @@ func TestNoCopyIsPinnedWhileTheNodeLeaves(t *testing.T) {
 	}
 }
 
-// What comes for a caller that has its answer already is given back.
+// A view or a reader for a call that has its answer already is released.
 func TestACallThatIsAnsweredTwice(t *testing.T) {
 	env := alone(t)
 	c := small(t, env.Table, "o0", 30, false)

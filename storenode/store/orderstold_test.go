@@ -11,7 +11,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// An owner that takes this node for the holder of what is final hears that it has nothing,
+// An owner that takes this node for a holder of a final object hears that it has no copy,
 // unless a fetch or a Put works on the object: that may have it soon.
 func TestAFinalObjectThatIsNotHere(t *testing.T) {
 	acked := directory.PushAcked{From: "n1#1", Object: "o0", Seq: 1<<32 | 5}
@@ -65,7 +65,7 @@ func TestACompleteCopyThatItsOwnerDoesNotKnow(t *testing.T) {
 	}
 }
 
-// A Put that enters its copy later looks at what was deleted meanwhile; an order of a former
+// A Put that enters its copy later looks for a delete meanwhile; an order of a former
 // epoch deletes nothing.
 func TestADeleteIsNotedForPuts(t *testing.T) {
 	for epoch, want := range map[uint64]phalanx.Generation{1: first, 2: {}} {
@@ -99,8 +99,8 @@ func TestADeleteIsNotedBeforeTheTableIsLookedAt(t *testing.T) {
 	<-over
 }
 
-// A verdict is carried out from its first field to its last: who works on an object has the
-// order before the copy goes.
+// A verdict is carried out from its first field to its last: the fetch and the Puts of an object
+// have the order before the copy goes.
 func TestAnOrderIsForwardedBeforeTheCopyGoes(t *testing.T) {
 	for order, gen := range map[directory.Order]phalanx.Generation{directory.PushDrop: first, directory.PushReset: second, directory.PushAbort: first} {
 		env := alone(t)

@@ -10,13 +10,13 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// outgoing is what a node knows of the copies that it sends: the leases under
-// which it does, and how fast they are (specification 2.10, 2.13).
+// outgoing has the streams of copies that a node sends: their leases, and their pace
+// (specification 2.10, 2.13).
 type outgoing struct {
 	mu      sync.Mutex
 	leases  pace.Leases
 	pace    *pace.Pace // made with the first stream
-	running bool       // somebody looks at the pace
+	running bool       // watchPace runs
 }
 
 // outflow is one stream to a receiver.
@@ -35,24 +35,24 @@ func (o *outgoing) begin(e *Env, to phalanx.NodeID, c *objectCopy, req dataplane
 		o.pace, o.leases = pace.New(pace.Default), pace.Leases{}
 	}
 	o.leases.Begin(&f.Flow)
-	left := c.bytes()
+	left := c.length()
 	if left != phalanx.UnknownSize {
 		left -= req.Offset
 	}
 	o.pace.Add(&f.Flow, left, e.Now(), f.look())
-	if !o.running && !o.pace.Idle() && e.alive().ctx.Err() == nil {
+	if !o.running && !o.pace.Idle() && !e.isClosing() {
 		o.running = true
 		go e.watchPace()
 	}
 	return f
 }
 
-// end notes that a stream is over. If its connection broke and its receiver does
-// not come back, the lease is reported.
+// end notes that a stream is over. If its connection broke and its receiver does not come
+// back, the node reports the lease.
 func (o *outgoing) end(e *Env, f *outflow, broken bool) {
 	o.mu.Lock()
 	o.pace.Remove(&f.Flow, e.Now(), f.look())
-	if !broken || f.Lease.Num == 0 || e.alive().ctx.Err() != nil {
+	if !broken || f.Lease.Num == 0 || e.isClosing() {
 		o.leases.End(&f.Flow)
 		o.mu.Unlock()
 		return
@@ -62,7 +62,7 @@ func (o *outgoing) end(e *Env, f *outflow, broken bool) {
 		o.mu.Lock()
 		last := o.leases.End(&f.Flow)
 		o.mu.Unlock()
-		if last && e.alive().ctx.Err() == nil {
+		if last && !e.isClosing() {
 			e.report(f.Lease.Object, directory.Failed{Lease: f.Lease.Num, Reason: "the connection to its receiver broke"})
 		}
 	})
@@ -82,10 +82,10 @@ func (e *Env) watchPace() {
 	for {
 		select {
 		case <-t.C:
-		case <-e.leaving():
+		case <-e.closing():
 		}
 		o.mu.Lock()
-		if o.pace.Idle() || e.alive().ctx.Err() != nil {
+		if o.pace.Idle() || e.isClosing() {
 			o.running = false
 			o.mu.Unlock()
 			return

@@ -11,14 +11,13 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// output is what a place makes of its inputs. Each input is folded in by a
-// goroutine of its own as far as the inputs before it have come, so that the
-// inputs that are there are worked off while others are missing:
+// output is a place's product. A goroutine for each input folds it as far as the inputs
+// before it have come, so that present inputs make progress while others are missing:
 //
 //	input 0 ──copy──▶ buffer ◀──fold── input 1 ◀──behind── input 2 …
 //
-// What the last input has passed is committed, and can be read. In a window the
-// first input waits for the parent, and so do those behind it.
+// The last folder commits the bytes that it has passed: these can be read. In a window the
+// first input waits for the parent, and so do the inputs behind it.
 type output struct {
 	gen    reduce.PlaceGen
 	op     phalanx.Op
@@ -37,7 +36,7 @@ type output struct {
 	inputs []*folder
 	left   atomic.Int64 // inputs that have not ended
 
-	delivered atomic.Bool // a parent was sent everything
+	delivered atomic.Bool // a stream has sent everything to a parent
 	given     bool        // the sink was given up since
 }
 
@@ -51,7 +50,7 @@ type folder struct {
 	call   opCall
 }
 
-// resetOutput drops the output. Who asks for the one labelled gen waits for it.
+// resetOutput drops the output. A parent that asks for the one labelled gen waits for it.
 func (p *place) resetOutput(gen reduce.PlaceGen) {
 	p.hub.expect(p.key, gen)
 	if p.out != nil {
@@ -78,13 +77,13 @@ func (o *output) close(keep bool) {
 	go o.letGo()
 }
 
-// letGo releases the sink once nobody folds into it any more.
+// letGo releases the sink after the last folder has ended.
 func (o *output) letGo() {
 	o.done.Wait()
 	o.sink.release()
 }
 
-// combine starts the output, or adds what is known by now of its inputs.
+// combine starts the output, or adds the inputs that are known by now.
 func (p *place) combine(cb reduce.Combine) {
 	if p.out == nil || p.out.gen != cb.Gen {
 		p.begin(cb)

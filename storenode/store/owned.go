@@ -9,20 +9,20 @@ import (
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
-// Given is what actors were given and have not released yet. When an actor ends
-// it is released for them. It outlives the store's actors. The zero value is
+// Given has the views and readers that actors got and have not released yet. The store
+// releases those of an actor that ends. Given outlives the store's actors. The zero value is
 // empty.
 type Given struct {
 	mu sync.Mutex
-	by map[string]map[any]func() // by actor: how each thing is released
+	by map[string]map[any]func() // by actor: the release of each view and reader
 }
 
-// keyOf names an actor. Its String would go by reflection.
-func keyOf(who *actor.PID) string { return who.Address + "/" + who.Id }
+// keyOf names an actor. PID.String would use reflection.
+func keyOf(holder *actor.PID) string { return holder.Address + "/" + holder.Id }
 
-// add notes that who holds thing.
-func (o *Given) add(who *actor.PID, thing any, release func()) {
-	key := keyOf(who)
+// add notes that holder holds thing.
+func (o *Given) add(holder *actor.PID, thing any, release func()) {
+	key := keyOf(holder)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.by == nil {
@@ -34,9 +34,9 @@ func (o *Given) add(who *actor.PID, thing any, release func()) {
 	o.by[key][thing] = release
 }
 
-// forget notes that who has released thing.
-func (o *Given) forget(who *actor.PID, thing any) {
-	key := keyOf(who)
+// forget notes that holder has released thing.
+func (o *Given) forget(holder *actor.PID, thing any) {
+	key := keyOf(holder)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.by[key], thing)
@@ -45,11 +45,11 @@ func (o *Given) forget(who *actor.PID, thing any) {
 	}
 }
 
-// end releases what who still holds.
-func (o *Given) end(who *actor.PID) {
+// end releases everything that holder still holds.
+func (o *Given) end(holder *actor.PID) {
 	o.mu.Lock()
-	things := o.by[keyOf(who)]
-	delete(o.by, keyOf(who))
+	things := o.by[keyOf(holder)]
+	delete(o.by, keyOf(holder))
 	o.mu.Unlock()
 	for _, release := range things {
 		release()
@@ -69,7 +69,7 @@ func (o *Given) holders(sys *actor.ActorSystem) []*actor.PID {
 	return out
 }
 
-// views calls f for each view of an answer, which is replaced by what f returns.
+// views replaces each view of an answer by f of it.
 func views(answer any, f func(*storenode.View) *storenode.View) {
 	each := func(v **storenode.View) {
 		if *v != nil {
@@ -135,8 +135,8 @@ func (g *givenReader) Close() error {
 	return g.Reader.Close()
 }
 
-// lost releases what is in an answer that nobody was there to take: its actor
-// has ended, or its future has passed.
+// lost releases the views and the reader of an answer that has come too late: its actor has
+// ended, or its future has timed out.
 func lost(event any) {
 	d, ok := event.(*actor.DeadLetterEvent)
 	if !ok {
@@ -148,8 +148,8 @@ func lost(event any) {
 	}
 }
 
-// follow has the store hear of the end of an actor that it gives things to.
-// Only an actor can be watched: a future takes whatever comes for its answer.
+// follow has the store watch an actor to which it gives views and readers. It does not watch
+// a future, which would take the Terminated message for its answer.
 func follow(c actor.Context, who *actor.PID) {
 	if who == nil {
 		return

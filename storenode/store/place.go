@@ -42,7 +42,7 @@ type place struct {
 	run         *rnode.Place
 	core        *reduce.Place // of run
 	self        *actor.PID
-	ctx         context.Context // of what runs beside the actor
+	ctx         context.Context // of the actor's goroutines
 	cancel      context.CancelFunc
 	wakeup      actors.Wakeup
 	coordinator *actor.PID
@@ -51,7 +51,7 @@ type place struct {
 	edges  map[int]*edge // by position of the child
 	out    *output
 	root   *objectCopy // the target, at the root
-	kept   bool        // what it held goes on without it
+	kept   bool        // the output and the target go on without the place
 }
 
 // Receive turns messages into events.
@@ -127,17 +127,17 @@ func (p *place) step(c actor.Context, ev rnode.PlaceEvent) {
 	}
 }
 
-// do takes what happened to the bytes.
+// do takes an event of the place's bytes.
 func (p *place) do(ev reduce.PlaceEvent) { p.happens(rnode.Happened{Event: ev}) }
 
-// happens takes an event that is none of the coordinator's.
+// happens takes an event that did not come from the coordinator.
 func (p *place) happens(ev rnode.PlaceEvent) {
 	for _, e := range p.run.Step(p.env.Now(), ev) {
 		p.carryOut(e)
 	}
 }
 
-// tell brings an event from beside the actor to it.
+// tell brings an event from another goroutine to the actor.
 func (p *place) tell(ev reduce.PlaceEvent) { p.env.send(p.self, ev) }
 
 func (p *place) carryOut(e rnode.PlaceEffect) {
@@ -182,7 +182,7 @@ func (p *place) carry(e reduce.PlaceEffect) {
 	}
 }
 
-// showTarget lets all who ask for the target read the output.
+// showTarget lets readers of the target read the output.
 func (p *place) showTarget(e rnode.ShowTarget) {
 	made := copies.Copy{Object: p.key.Target, Gen: e.Gen, Meta: p.out.meta, Origin: true}
 	buf := p.out.sink.buffer // the root's position is for ever the root's: it never is a window
@@ -204,8 +204,8 @@ func (p *place) showTarget(e rnode.ShowTarget) {
 	}
 }
 
-// announce tells the target's owner about the root's copy. If the target is
-// final by now the owner may not have known whom to tell.
+// announce tells the target's owner about the root's copy. If the target is final by now,
+// the owner may not have known this node to tell it.
 func (p *place) announce(a directory.Announce) {
 	env, target := p.env, p.key.Target
 	env.Directory.Request(target, env.Directory.Nums(1), a, func(_ phalanx.NodeID, r directory.Result) {
@@ -215,7 +215,7 @@ func (p *place) announce(a directory.Announce) {
 	})
 }
 
-// release frees what the place holds. A target that is kept stays in the table.
+// release frees the place's output and source. A target that is kept stays in the table.
 func (p *place) release(keepTarget bool) {
 	if p.kept {
 		return

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	inspectAtOnce   = 64                     // places that are asked at a time
-	inspectPatience = 200 * time.Millisecond // how long their answers are waited for
+	inspectAtOnce   = 64                     // places that a node asks at a time
+	inspectPatience = 200 * time.Millisecond // the longest wait for their answers
 	inspectWarn     = 10 * time.Second       // between two warnings that a place does not answer
 )
 
@@ -22,11 +22,11 @@ type inspection struct {
 	in   reduce.Inspect
 }
 
-// pass asks the places of one Reduce what they do. There is one pass of a Reduce at a
-// time, also if its coordinator repeats the question.
+// pass asks the places of one Reduce for their states. A Reduce has one pass at a time, also
+// if its coordinator repeats the question.
 type pass struct {
 	now  inspection
-	next *inspection // the newest other question that came meanwhile; nil: none did
+	next *inspection // the newest other question since; nil: none
 }
 
 // Inspect answers which places of a Reduce run here, and has them refuse lesser
@@ -86,9 +86,9 @@ func (h *Places) placesOf(in reduce.Inspect) []placed {
 	return out
 }
 
-// ask asks the places that in names, as far as one answer has room. A place that does not
-// say in time what it does may run, so the answer ends before it. If that is the first
-// place there is no answer, and the coordinator asks again.
+// ask asks the places that in names for their states, as far as one answer has room. The
+// answer ends before a place that does not reply in time, since that place may run. If it is
+// the first place, there is no answer, and the coordinator asks again.
 func (h *Places) ask(in reduce.Inspect) (held reduce.Inspected, ok bool) {
 	held = reduce.Inspected{Node: h.env.Self, Attempt: in.Attempt, From: in.From}
 	for places := h.placesOf(in); len(places) > 0; {
@@ -109,8 +109,8 @@ func (h *Places) ask(in reduce.Inspect) (held reduce.Inspected, ok bool) {
 	return held, true
 }
 
-// askAtOnce asks places what they do. It returns the first place that does not answer, if
-// there is one, and what the places before it do.
+// askAtOnce asks places for their states. It returns the first place that does not answer,
+// if there is one, and the states of the places before it.
 func (h *Places) askAtOnce(places []placed, attempt uint64) (held []reduce.Held, slow *placed) {
 	answers := make([]chan []reduce.Held, len(places))
 	for i, p := range places {

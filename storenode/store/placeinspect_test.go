@@ -75,8 +75,8 @@ func inspectBubble(t *testing.T, places int, source phalanx.ObjectID, f func(t *
 	})
 }
 
-// A place that takes long to say what it does is not told as one that has ended: its
-// coordinator would have another one do the same.
+// The node does not report a slow place as one that has ended: its coordinator would start
+// another one for the same source.
 func TestASlowPlaceIsNotKnown(t *testing.T) {
 	inspectBubble(t, 5, "x", func(t *testing.T, s *inspected) {
 		s.silent[2] = true
@@ -138,8 +138,8 @@ func TestPassesDoNotOverlap(t *testing.T) {
 	})
 }
 
-// An answer has room for some thousand places. Those behind are asked once they are to
-// be told.
+// An answer has room for some thousand places. The node asks the others after the next
+// question.
 func TestAPassStopsWhereItsAnswerIsFull(t *testing.T) {
 	const all = 6000
 	inspectBubble(t, all, phalanx.ObjectID(strings.Repeat("x", phalanx.MaxIDBytes)), func(t *testing.T, s *inspected) {

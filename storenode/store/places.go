@@ -30,10 +30,10 @@ type Places struct {
 	changed  chan struct{} // closed when outputs changes
 	passes   map[placeKey]*pass
 	attended map[placeKey]int // streams of an output that need no seat
-	warned   time.Duration    // when it was logged last that a place does not say what it does; 0: never
+	warned   time.Duration    // when the node last logged that a place does not answer an inspection; 0: never
 }
 
-// NewPlaces gives a node that has none its places.
+// NewPlaces returns the places of a node, and makes them those of env.
 func NewPlaces(env *Env, ops *combine.Registry) *Places {
 	env.places = &Places{env: env, ops: ops, actors: map[placeKey]*actor.PID{}, outputs: map[placeKey]servedOutput{}, passes: map[placeKey]*pass{}, attended: map[placeKey]int{}, changed: make(chan struct{})}
 	return env.places

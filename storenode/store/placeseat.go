@@ -2,19 +2,19 @@ package store
 
 import "github.com/phalanx-go/phalanx/storenode/dataplane"
 
-// parents is how many streams of one place's output need no seat: that to its parent, and one
-// to the same or an earlier parent whose end has not been noticed.
+// parents is how many streams of one place's output need no seat: the stream to its parent,
+// and one to the same or an earlier parent, whose end the node has not noticed.
 const parents = 2
 
-// attendance is what lets a stream wait for the output of a place. An output that this node was told to
-// make has its stream at once, however many streams its parent's node has: the places
-// above would wait for it, and hold seats that those below them need. Before the
-// place is known here the stream takes a seat, as any other.
+// attendance is the right of a stream to wait for the output of a place. If a coordinator has
+// told this node to make the output, the stream needs no seat, however many streams the
+// parent's node has: the places above would wait for it, and hold seats that the places below
+// them need. Before this node knows of the place, the stream takes a seat, as any other.
 type attendance struct {
 	hub   *Places
 	key   placeKey
 	w     *dataplane.Writer
-	known bool // it is one of those that need no seat
+	known bool // the stream needs no seat
 }
 
 // begin reports whether the stream may go on; coming is whether the output is known here.

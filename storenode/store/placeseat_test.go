@@ -8,7 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// A parent that takes nothing is held up itself, and is waited for; but not for longer than the place
+// A parent that takes nothing is held up itself. The stream waits for it, but not for longer than the place
 // runs. However often it asks, only two of its streams need no seat.
 func TestUnreadEdgesEndWithTheirPlace(t *testing.T) {
 	b := newBench(t, 2*benchSize+benchRoom)

@@ -13,15 +13,15 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// The side of a place that its parent sees: outputs, and who asks for them.
+// The side of a place that its parent sees: outputs, and the requests for them.
 
-// servedOutput is what there is of the output that a parent asks for. It has a
-// reference to the sink.
+// servedOutput is the output of a place as its parent can have it. It has a reference to the
+// sink.
 type servedOutput struct {
 	gen    reduce.PlaceGen
 	place  *actor.PID
-	output *output // nil: it is waiting for room
-	sink   sink    // of output; zero: it is not kept
+	output *output // nil: the output waits for room
+	sink   sink    // of output; zero: the place has given it up
 }
 
 func (s servedOutput) release() {
@@ -30,18 +30,18 @@ func (s servedOutput) release() {
 	}
 }
 
-// expect has those who ask for the output gen of a place wait until it is shown.
+// expect has parents that ask for the output gen of a place wait until show.
 func (h *Places) expect(key placeKey, gen reduce.PlaceGen) {
 	h.replace(key, servedOutput{gen: gen})
 }
 
-// show lets others read the output of a place.
+// show lets the parent read the output of a place.
 func (h *Places) show(key placeKey, pid *actor.PID, o *output) {
 	o.sink.retain()
 	h.replace(key, servedOutput{o.gen, pid, o, o.sink})
 }
 
-// gone has the output of a place made again when somebody asks for it.
+// gone has the place make its output again when the parent asks for it.
 func (h *Places) gone(key placeKey, pid *actor.PID, o *output) {
 	h.replace(key, servedOutput{o.gen, pid, o, sink{}})
 }
@@ -57,7 +57,7 @@ func (h *Places) replace(key placeKey, s servedOutput) {
 
 func (h *Places) hide(key placeKey) { h.hideOutput(key, nil) }
 
-// hideOutput is hide if o is what is shown, or nil.
+// hideOutput is hide if o is the shown output, or nil.
 func (h *Places) hideOutput(key placeKey, o *output) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -70,7 +70,7 @@ func (h *Places) hideOutput(key placeKey, o *output) {
 }
 
 // shown returns the output of a place with a reference to its sink, zero if there is none, and a
-// channel that tells when it may be another.
+// channel that is closed when a place here shows or hides an output.
 func (h *Places) shown(key placeKey) (out servedOutput, changed <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -80,7 +80,7 @@ func (h *Places) shown(key placeKey) (out servedOutput, changed <-chan struct{})
 	return out, h.changed
 }
 
-// sayWait is how often a parent that has to wait for an output hears of it.
+// sayWait is how often the node tells a waiting parent that its output will come.
 const sayWait = 200 * time.Millisecond
 
 // Serve streams an output to the parent that asks for it. The command that
@@ -91,7 +91,7 @@ func (h *Places) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.
 	reader := rnode.Reader{Want: reduce.PlaceGen{Attempt: req.PlaceGeneration.Attempt, Seq: req.PlaceGeneration.Seq}, Since: h.env.Now()}
 	log := h.env.Log.WithField("peer", from).WithField("reduce", req.Object)
 	path := func() []phalanx.NodeID { return []phalanx.NodeID{h.env.Self} }
-	var past *output // which does not have the bytes any more
+	var past *output // the last output that has given up the bytes
 	in := attendance{hub: h, key: key, w: w}
 	defer in.end()
 	for {
@@ -143,7 +143,7 @@ func (h *Places) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.
 	}
 }
 
-// stream sends an output as long as it is one, and gives the reference up.
+// stream sends an output until the place drops it, and gives the reference up.
 func (h *Places) stream(out servedOutput, req dataplane.Request, path func() []phalanx.NodeID, w *dataplane.Writer) error {
 	defer out.release()
 	ctx, cancel := context.WithCancel(w.Context())

@@ -20,8 +20,8 @@ type placeSource struct {
 	cancel context.CancelFunc
 }
 
-// here returns how many bytes can be combined. Those that this node makes need no check; of a copy that
-// another node sends, a bad piece would be in the result.
+// here returns how many bytes can be combined. The bytes of another node's copy have to pass
+// their check first: the result would contain a bad piece. This node's own need no check.
 func (s *placeSource) here() int64 {
 	if s.copy.Origin {
 		return s.buffer.Arrived()

@@ -68,16 +68,16 @@ func (e *Env) prefetchOn(ctx context.Context, n phalanx.NodeID, id phalanx.Objec
 	}
 	req := messages.PrefetchToProto(messages.Prefetch{Objects: []phalanx.ObjectID{id}, Timeout: deadline})
 	caller := ctx
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(caller), deadline+giveUpAfter) // the node itself knows best what was missing
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(caller), deadline+giveUpAfter) // the node's own error names the reason
 	defer cancel()
 	defer context.AfterFunc(caller, func() {
 		if errors.Is(caller.Err(), context.Canceled) {
 			cancel()
 		}
 	})()
-	defer context.AfterFunc(e.alive().ctx, cancel)()
+	defer context.AfterFunc(e.lifetime().ctx, cancel)()
 	res, err := e.Request(ctx, pid, req)
-	if err != nil && e.alive().ctx.Err() != nil {
+	if err != nil && e.isClosing() {
 		return withOp("prefetch", id, e.Ended())
 	}
 	if err != nil {
@@ -100,7 +100,7 @@ func (e *Env) prefetchOn(ctx context.Context, n phalanx.NodeID, id phalanx.Objec
 	return first
 }
 
-// remote answers what other nodes ask of this store.
+// remote answers the requests of other nodes.
 func (s *Store) remote(c actor.Context) {
 	m, ok := c.Message().(*messages.PrefetchRequest)
 	if !ok {

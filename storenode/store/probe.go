@@ -20,8 +20,8 @@ func (e *Env) probe(id phalanx.ObjectID, num uint64, tell func(probed)) {
 	e.Directory.Impatient(num, func(err *phalanx.Error) { tell(probed{num, err}) })
 }
 
-// seen returns what the fetch has, and whether callers wait for senders. While a sender is located
-// its owner is asked anyway, and room is this node's own.
+// seen returns the fetch's part, and whether callers wait for senders. They do not while a
+// Locate asks the owner anyway, or the fetch waits for room on this node.
 func (f *fetcher) seen() (seen fetch.Seen, waits bool) {
 	if f.copy != nil {
 		seen = fetch.Seen{Gen: f.copy.Gen, Held: f.copy.buffer.Arrived()}
@@ -87,7 +87,7 @@ func (e *Env) missed(c *objectCopy, stop <-chan struct{}) *phalanx.Error {
 				e.probe(c.Object, ask, func(m probed) {
 					select {
 					case answers <- m:
-					default: // an earlier one says the same
+					default: // an earlier signal is still there
 					}
 				})
 			}

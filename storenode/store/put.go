@@ -37,12 +37,12 @@ type put struct {
 
 	core    *transfer.Creator
 	self    *actor.PID
-	ctx     context.Context // of what runs beside the actor
+	ctx     context.Context // of the actor's goroutines
 	cancel  context.CancelFunc
 	filler  sync.WaitGroup
 	room    *handover[*dataplane.Buffer]
 	buffer  *dataplane.Buffer // a reference of the put's own; nil before there is room, and at the end
-	copy    *objectCopy       // what others see of it
+	copy    *objectCopy       // the copy in the table; nil before Show
 	timer   *time.Timer
 	existed bool         // the owner had the same bytes inline
 	why     phalanx.Kind // of the error that readers of a copy that does not stay get
@@ -52,9 +52,9 @@ type put struct {
 	held *handover[phalanx.Generation]
 }
 
-// newPut returns the props of a Put. done is called once, after which nothing
-// reads the caller's bytes any more; never if stop says that the caller has gone
-// away before it could begin.
+// newPut returns the props of a Put. The Put calls done once; from then on nothing reads the
+// caller's bytes. It never calls done if stop says that the caller has gone away before the
+// Put could begin.
 func newPut(env *Env, req storenode.Put, done func(*storenode.PutDone), stop *stopper) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
 		return &put{env: env, req: req, done: done, stop: stop, why: phalanx.ErrAborted}
@@ -68,7 +68,7 @@ func (p *put) Receive(c actor.Context) {
 		p.start(c)
 	case *actor.Stopping, *actor.Restarting:
 		err := &phalanx.Error{Node: p.env.Self, Kind: phalanx.ErrInternal, Err: errors.New("the put's actor failed")}
-		if p.env.alive().ctx.Err() != nil {
+		if p.env.isClosing() {
 			err = p.env.Ended()
 		}
 		p.withdraw(err)
@@ -228,7 +228,7 @@ func (e *Env) fill(ctx context.Context, self *actor.PID, req storenode.Put, buf 
 	src := &source{ctx: ctx, req: req, first: func() { e.send(self, transfer.FirstPiece{}) }, buf: buf}
 	n, err := src.copy()
 	if err == nil && req.Meta.Size == phalanx.UnknownSize {
-		whole := req.Meta // of an array, the type and the shape must fit what came
+		whole := req.Meta // an array's type and shape must fit the size
 		whole.Size = n
 		err = whole.Validate()
 	}
@@ -249,8 +249,7 @@ func (e *Env) fill(ctx context.Context, self *actor.PID, req storenode.Put, buf 
 	e.send(self, putFilled{transfer.Filled{Size: n, Digest: digest}})
 }
 
-// source reads what is put: until the context ends, and telling of the first
-// piece.
+// source reads the bytes of a Put until the context ends, and tells of the first piece.
 type source struct {
 	ctx   context.Context
 	req   storenode.Put
@@ -283,7 +282,7 @@ func (s *source) tell() {
 	}
 }
 
-// Read is the source's reader, with the context and the first piece watched.
+// Read reads from the application's reader, and looks at the context and for the first piece.
 func (s *source) Read(b []byte) (int, error) {
 	if err := s.ctx.Err(); err != nil {
 		return 0, err
@@ -351,20 +350,20 @@ func (p *put) finish(d *storenode.PutDone) {
 	}
 }
 
-// withdraw gives back what the owner has bound for an actor that does not finish:
-// others who put the object would wait for it.
+// withdraw has the owner release the binding of a put whose actor does not finish: other
+// Puts of the object would wait for it.
 func (p *put) withdraw(err *phalanx.Error) {
 	for _, e := range p.core.Step(p.env.Now(), transfer.Stop{Err: err}) {
 		p.carryOut(e)
 	}
 }
 
-// end is the last word of an actor that did not finish, and frees what the put
-// held. What is kept stays in the table.
+// end answers for an actor that did not finish, and frees the put's room and buffer. A copy
+// that is kept stays in the table.
 func (p *put) end(err *phalanx.Error) {
 	p.finish(&storenode.PutDone{Err: err})
 	p.discard()
-	p.held.close() // after: what stays in the table is held
+	p.held.close() // after discard: the node holds a copy that stays in the table
 	p.room.close()
 	if p.buffer != nil {
 		p.buffer.Release()

@@ -15,7 +15,7 @@ import (
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
-// counting is a mute directory that counts what it is asked.
+// counting is a mute directory that counts its requests.
 type counting struct {
 	mute
 	asked *atomic.Int32
@@ -32,9 +32,8 @@ func (r readOnce) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// A Put that the store does not take up ends nevertheless, with its deadline or
-// with its caller. What was returned to the caller is not read any more, and nothing
-// is bound.
+// A Put that the store does not take up ends nevertheless, with its deadline or with its
+// caller. From then on nothing reads the caller's bytes, and the Put binds nothing.
 func TestPutThatCannotBegin(t *testing.T) {
 	for _, kind := range []phalanx.Kind{phalanx.ErrDeadline, phalanx.ErrCanceled, phalanx.ErrFenced} {
 		var asked, read atomic.Int32
@@ -66,7 +65,7 @@ func TestPutThatCannotBegin(t *testing.T) {
 			cancel()
 		case phalanx.ErrFenced:
 			e.Fence()
-			e.alive().cancel()
+			e.lifetime().cancel()
 		}
 		select {
 		case err := <-over:

@@ -78,7 +78,7 @@ func TestPutWaitsForMemory(t *testing.T) {
 	})
 }
 
-// The budget knows what is pinned, and what will be, through all that becomes of a copy.
+// The budget knows the bytes of pinned copies, and of copies to be pinned, at each step of a copy.
 func TestTheBudgetKnowsWhatLasts(t *testing.T) {
 	pool := dataplane.NewPool(dataplane.NewBudget(1 << 30))
 	table := NewTable(pool.Budget())
@@ -112,7 +112,7 @@ func TestTheBudgetKnowsWhatLasts(t *testing.T) {
 	table.release(c)
 	far := arriving(t, pool, table, "far", first, size)
 	is("a copy that arrives", 0, 0)
-	table.pinned("far", first)
+	table.pinAtLeast("far", first)
 	is("one that is to stay", 0, whole)
 	table.finish(far, far.Meta, phalanx.Digest{}, false)
 	is("one that stays", whole, 0)

@@ -13,7 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// reader is what a storenode.Reader has its bytes from.
+// reader is the source of a storenode.Reader's bytes.
 type reader struct {
 	ctx    context.Context // ends the reads; there is one per Open, as for an http.Request
 	idle   time.Duration   // and so does such a wait; 0: it does not
@@ -85,7 +85,7 @@ func (r *reader) Info() storenode.Info {
 
 var _ storenode.Arriving = (*reader)(nil)
 
-// Read reads what has arrived and waits if there is nothing.
+// Read reads the bytes that have arrived, and waits if there are none.
 func (r *reader) Read(p []byte) (int, error) {
 	if err := r.begin(); err != nil {
 		return 0, err
@@ -180,8 +180,8 @@ func (r *reader) next() ([]byte, error) {
 	}
 }
 
-// goOn has the reader read a complete copy that has taken the place of what it has
-// read, a part of the same bytes. It reports whether there is one.
+// goOn has the reader go on with the complete copy that has replaced its copy, a part of the
+// same bytes. It reports whether there is one.
 func (r *reader) goOn() bool {
 	was, next := r.copy, r.table.successor(r.copy)
 	if next == nil {
@@ -213,7 +213,7 @@ func (r *reader) patience() <-chan time.Time {
 	return r.late.C
 }
 
-// failure says to a reader why the bytes are gone.
+// failure returns a reader's error for bytes that are gone.
 func (r *reader) failure(err error) error {
 	kind := phalanx.ErrAborted
 	if e, ok := err.(*dataplane.Ended); ok && e.Reason == dataplane.Reset {
@@ -237,7 +237,7 @@ func (r *reader) Close() error {
 	return nil
 }
 
-// fail ends the reading of what has not arrived: nobody sees to it any more.
+// fail ends the reading of bytes that have not arrived: the node waits for them no longer.
 func (r *reader) fail(why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

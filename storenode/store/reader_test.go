@@ -14,8 +14,8 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// A deadline's error names who has not given the rest: the sender, or, of bytes that
-// are not final, their maker. Who goes away by itself has nobody to blame.
+// A deadline's error names the node that has not given the rest: the sender, or, of bytes that
+// are not final, their maker. The error of a caller that goes away names no node.
 func TestWhomAReaderBlames(t *testing.T) {
 	pool := dataplane.NewPool(dataplane.NewBudget(1 << 20))
 	table := NewTable(pool.Budget())

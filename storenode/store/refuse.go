@@ -6,8 +6,8 @@ import (
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
-// Refuse returns the answer that tells whoever sent request, a message to the store,
-// that it ends with err; false if there is no answer to it.
+// Refuse returns the answer that ends request, a message to the store, with err; false if the
+// message has no answer.
 func Refuse(request any, err error) (answer any, ok bool) {
 	if isNil(request) {
 		return nil, false

@@ -7,15 +7,15 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// report tells the owner of an object about this node's copy. Reports are
-// numbered as they are sent, since the owner takes no earlier one after a later.
-// If the object is gone meanwhile, so is a complete copy that was announced:
-// nobody would tell this node to drop what it did not list.
+// report tells the owner of an object about this node's copy. It numbers reports in the order
+// of their sending, since the owner takes no earlier one after a later. If the owner answers
+// that the object is gone, the node drops a complete copy that it announced: the owner does
+// not order nodes that it does not list to drop their copies.
 func (e *Env) report(id phalanx.ObjectID, body directory.Body) {
 	e.reportAs(e.Directory.Nums(1), id, body)
 }
 
-// message sends something to the owner of an object that only the table hears the answer of.
+// message sends m to the owner of an object. Only the table hears the answer.
 func (e *Env) message(id phalanx.ObjectID, m owner.Message) {
 	switch m.How {
 	case owner.Withdraw:
@@ -28,9 +28,10 @@ func (e *Env) message(id phalanx.ObjectID, m owner.Message) {
 	}
 }
 
-// reportDrop tells that this node's copy of a generation, or the part of a fetch or a Put, is gone,
-// unless this node has all of it from somebody else: the owner lists that. Bytes of another Put, or that come
-// with the answer to an earlier look-up, are announced again.
+// reportDrop tells the owner that this node's copy of a generation, or the part of a fetch or a
+// Put, is gone. It does not if this node has a complete copy from another source, which the
+// owner lists. The node announces again the bytes of another Put, and bytes that come with the
+// answer to an earlier look-up.
 func (e *Env) reportDrop(id phalanx.ObjectID, gen phalanx.Generation) {
 	e.active.mu.Lock()
 	e.active.puts.Unlist(id) // before the look at the table

@@ -10,8 +10,8 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// Who reads a copy hears that it was deleted only if it was: what an owner has released, it
-// knows as unbound. An answer that says nothing of the copy, or knows it, drops nothing.
+// A reader of a copy hears that its object was deleted only if it was: a released object is
+// unbound at its owner. An answer without news of the copy, or that confirms it, drops nothing.
 func TestReadersOfACopyThatOutlivedItsObject(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer directory.Result

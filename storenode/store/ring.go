@@ -11,27 +11,27 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// A place of a ring makes the whole target, as every other place does. The root's
-// is announced as what the reduce has made; the others are copies, which are
-// listed once the target is final.
+// A place of a ring makes the whole target, as every other place does. The root announces its
+// target as the result of the reduce. The targets of the other places are copies, which the
+// owner lists once the target is final.
 
-// turning is what an output in a ring has besides.
+// turning is the state of an output that only rings need.
 type turning struct {
 	places int
 	result *dataplane.Buffer // to be the target: by room, and then held by the sink
-	pulled bool              // the stream of the place before was read: it cannot be again
+	pulled bool              // the place has read the stream of the place before, which comes once
 	came   chan struct{}     // closed when everything of it came
 	went   chan struct{}     // closed when the place behind has everything
 	call   opCall
-	failed *opFailed // by whoever takes the stream
+	failed *opFailed // set by the goroutine that takes the stream
 }
 
 func newTurning(places int) *turning {
 	return &turning{places: places, came: make(chan struct{}), went: make(chan struct{})}
 }
 
-// turn begins what can be begun: the ring once there are the source and room for
-// the target, and the stream of the place before.
+// turn begins the ring once there are the source and room for the target, and then the stream
+// of the place before.
 func (p *place) turn() {
 	o := p.out
 	if o.sink.isZero() {
@@ -103,8 +103,8 @@ func (p *place) circulate(o *output, e *edge) error {
 	return nil
 }
 
-// keepRing has a place whose target is final go on by itself: until it has all of
-// it, which makes it a copy, and the place behind has what it needs for that.
+// keepRing has a place whose target is final go on by itself: until it has the whole target,
+// its copy, and the place behind has the bytes for its own.
 func (p *place) keepRing() {
 	o, c, cancel, edges, pinned := p.out, p.root, p.cancel, p.edges, p.core.State().Root
 	key, env, hub := p.key, p.env, p.hub

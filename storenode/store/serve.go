@@ -50,7 +50,7 @@ func (e *Env) stream(from phalanx.NodeID, req dataplane.Request, c *objectCopy, 
 	buf, err := e.sendable(c)
 	switch bad := (*dataplane.BadPiece)(nil); {
 	case errors.As(err, &bad):
-		return errors.Join(err, w.Gone(phalanx.ErrCorrupt, "the copy was bad"))
+		return errors.Join(err, w.Gone(phalanx.ErrCorrupt, "the bytes of the copy have changed in memory"))
 	case err != nil:
 		return w.Busy() // there is no room for it now: the receiver locates again
 	}
@@ -64,10 +64,10 @@ func (e *Env) stream(from phalanx.NodeID, req dataplane.Request, c *objectCopy, 
 	return err
 }
 
-// sendable returns the bytes of c, which is in use, as a stream can have them. Those
-// that came inline are copied: nobody asks for such a copy as long as the object's
-// shard has its bytes, which it has not if it was lost. No checks of pieces came with
-// them: the node looks at all of them itself before it makes such checks.
+// sendable returns the bytes of c, which is in use, in a buffer for a stream. It copies bytes
+// that came inline: receivers ask for such a copy only after the object's shard was lost, and
+// its bytes with it. Inline bytes came without the checks of pieces, so the node compares
+// their digest before it makes such checks.
 func (e *Env) sendable(c *objectCopy) (*dataplane.Buffer, error) {
 	if c.buffer != nil {
 		c.buffer.Retain()
@@ -105,7 +105,7 @@ func (t *Table) readers(c *objectCopy) int {
 	return c.Streams()
 }
 
-// turn waits until it is certain what the receiver gets, and tells it to WAIT meanwhile.
+// turn waits until it can answer the receiver, and tells it to WAIT meanwhile.
 func (e *Env) turn(req dataplane.Request, w *dataplane.Writer) (*objectCopy, copies.Turn) {
 	a := copies.NewAsked(e.Now(), req.Generation, req.Beside)
 	for {
@@ -125,7 +125,7 @@ func (e *Env) turn(req dataplane.Request, w *dataplane.Writer) (*objectCopy, cop
 	}
 }
 
-// turn decides what a receiver gets that has asked for id. If that is the bytes it retains them.
+// turn decides the answer to a receiver that has asked for id, and retains a copy that it sends.
 func (t *Table) turn(a *copies.Asked, id phalanx.ObjectID, now time.Duration, expected bool, fanout int) (*objectCopy, copies.Turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

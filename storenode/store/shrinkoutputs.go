@@ -9,7 +9,7 @@ import (
 // on the node has to wait for room, memory does not: the output is given up, and
 // made again in a window if it is still needed.
 
-// shrinkOutput asks a place to give up what it keeps.
+// shrinkOutput asks a place to give up the output that it keeps.
 type shrinkOutput struct{}
 
 // missing tells a place that the parent asks for bytes of an output that are not

@@ -9,16 +9,16 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// sink is what a place's output is made in: all of it in a Buffer, or, where
-// there is no room for that and only the parent reads it, in a Window; or in a
-// Ring, where it is what goes to the next place.
+// sink is the memory of a place's output: a Buffer for all of it; or a Window, if there is no
+// room for that and only the parent reads the output; or a Ring, whose place sends its output
+// to the next place.
 type sink struct {
 	buffer *dataplane.Buffer // one of the three is set
 	window *dataplane.Window
 	ring   *dataplane.Ring
 }
 
-// part is what all of them are.
+// part has the methods of all three.
 type part interface {
 	Retain()
 	Release()
@@ -84,7 +84,7 @@ func (e *Env) trySink(size int64, need rnode.Room) sink {
 	return sink{window: e.Pool.TryWindow(size)}
 }
 
-// missingRoom says in numbers why there is no sink now.
+// missingRoom tells how many bytes a sink needs and how many are free.
 func (e *Env) missingRoom(size int64, need rnode.Room) string {
 	if need != rnode.WholeRoom {
 		size = min(size, leastSink)

@@ -35,9 +35,9 @@ type (
 		From phalanx.NodeID
 		directory.AskLease
 	}
-	// ownShown tells that this node makes an object itself.
+	// ownShown tells that this node has a copy of an object of its own making.
 	ownShown struct{ object phalanx.ObjectID }
-	// originFinal tells that what this node makes is final.
+	// originFinal tells that an object that this node makes is final.
 	originFinal struct {
 		object phalanx.ObjectID
 		gen    phalanx.Generation
@@ -45,7 +45,7 @@ type (
 		digest phalanx.Digest
 	}
 	streamsChanged struct{ object phalanx.ObjectID }
-	flush          struct{} // is answered when all messages before it were taken
+	flush          struct{} // the store answers it after all messages before it
 	putCall        struct {
 		req  storenode.Put
 		done func(*storenode.PutDone)
@@ -53,22 +53,22 @@ type (
 	}
 )
 
-// Store is the actor that application actors talk to. It starts and finds the
-// actors that work on objects; what they leave is in the table.
+// Store is the actor that application actors talk to. It starts and finds the actors that
+// work on objects, which leave their copies in the table.
 type Store struct {
 	env *Env
 }
 
 // NewStore returns the props of a node's store.
 func NewStore(env *Env) *actor.Props {
-	env.alive()
+	env.lifetime()
 	return actor.PropsFromProducer(func() actor.Actor { return &Store{env: env} })
 }
 
-// Receive routes messages. Those of the application find no object any more when
-// the node ends: what is here may have been deleted since.
+// Receive routes messages. After Close it refuses those of the application: the objects of
+// copies here may have been deleted since.
 func (s *Store) Receive(c actor.Context) {
-	if s.env.alive().ctx.Err() != nil {
+	if s.env.isClosing() {
 		if answer, ok := Refuse(c.Message(), s.env.Ended()); ok {
 			responder(c)(answer)
 			return
@@ -188,7 +188,7 @@ func (s *Store) open(c actor.Context, m storenode.Open) {
 	s.begin(c, cl, m.Deadline)
 }
 
-// giver returns a function that answers the sender and notes what it is given.
+// giver returns a function that answers the sender and notes the views and the reader in it.
 func (s *Store) giver(c actor.Context) func(any) {
 	respond, sender, env := responder(c), c.Sender(), s.env
 	follow(c, sender)
@@ -198,7 +198,7 @@ func (s *Store) giver(c actor.Context) func(any) {
 			respond(answer)
 			return
 		}
-		lost(&actor.DeadLetterEvent{Message: answer}) // nobody can take it
+		lost(&actor.DeadLetterEvent{Message: answer}) // there is no sender to take it
 	}
 }
 
@@ -213,10 +213,10 @@ func (s *Store) begin(c actor.Context, cl *call, deadline time.Duration) {
 	s.want(c, cl)
 }
 
-// want gives a caller its object: from the table, or by the fetch that brings
-// it, which is started if there is none.
+// want gives a caller its object: from the table, or by the fetch that brings it. It starts
+// the fetch if there is none.
 func (s *Store) want(c actor.Context, cl *call) {
-	if cl.answered() { // the caller went away while it was sent from one to the other
+	if cl.answered() { // the caller went away while the call was on its way to here
 		return
 	}
 	switch have, way := s.env.Table.way(cl.object); way {
@@ -252,8 +252,8 @@ func (s *Store) want(c actor.Context, cl *call) {
 	}
 }
 
-// wantOwn has a caller wait for what this node makes itself: no other node
-// could send it.
+// wantOwn has a caller wait for an object that this node makes itself: no other node could
+// send it.
 func (s *Store) wantOwn(cl *call, c *objectCopy) {
 	env := s.env
 	if cl.reader {
@@ -277,8 +277,8 @@ func (s *Store) wantOwn(cl *call, c *objectCopy) {
 	}()
 }
 
-// ownShown has those who wait for an object from elsewhere wait for this node's
-// own, which has just begun.
+// ownShown has the callers that wait for a fetch of an object wait for this node's own copy,
+// which has just begun.
 func (s *Store) ownShown(c actor.Context, id phalanx.ObjectID) {
 	a := s.arrival(id)
 	if a == nil {
@@ -292,7 +292,7 @@ func (s *Store) ownShown(c actor.Context, id phalanx.ObjectID) {
 		if a.pid != nil {
 			s.env.send(a.pid, leave{id: cl.id, taken: true})
 		}
-		s.want(c, cl) // who may come back to this fetch, if that copy is gone already
+		s.want(c, cl) // the call may come back to this fetch, if the node's own copy is gone already
 	}
 }
 
@@ -337,7 +337,7 @@ func (s *Store) terminated(m *actor.Terminated) {
 // expiry tells that a call's deadline has passed.
 type expiry struct{ *call }
 
-// expire has the fetch say why the call is late; without one nobody works on it.
+// expire has the fetch answer a late call with the reason; without a fetch no actor works on it.
 func (s *Store) expire(c actor.Context, cl *call) {
 	if a := s.arrival(cl.object); a != nil {
 		s.tell(c, a, expired{cl})
@@ -371,7 +371,7 @@ func (s *Store) put(req storenode.Put, done func(*storenode.PutDone), stop *stop
 		return
 	}
 	if req.Copies < 0 {
-		fail(invalid("put", req.Object, "%d copies cannot be kept", req.Copies))
+		fail(invalid("put", req.Object, "Copies is %d: give 1 or more, or 0 for 1", req.Copies))
 		return
 	}
 	if limit := s.env.Pool.Budget().Cap(); req.Meta.Size > limit {

@@ -14,19 +14,18 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// supply is a complete object of a Put, whose owner lists it as held here, on its
-// way into the table. A fetch may be there with a part of the same bytes, which
-// others are reading: it takes the rest from here. Whoever has the message has a
-// reference of the buffer.
+// supply has all bytes of a Put, which the owner lists as held here, on their way into the
+// table. If a fetch has a part of the same bytes, with readers, it takes the rest from the
+// supply. The holder of the message has a reference of the buffer.
 type supply struct {
 	info   storenode.Info
 	buffer *dataplane.Buffer
 	entry  nput.Copy
-	copies int // that are to be kept
+	copies int // that the cluster is to keep
 }
 
-// keep makes what is supplied this node's complete and pinned copy, or hands it to
-// the fetch that has begun one.
+// keep makes the bytes of a Put this node's complete and pinned copy, or hands them to the
+// fetch that has begun one.
 func (e *Env) keep(s supply) {
 	outcome := e.Table.supply(s.info, s.buffer)
 	since := e.meanwhile(s.info.Object) // after the table has the copy
@@ -66,7 +65,7 @@ func (f *fetcher) supplied(m supply) {
 	}
 }
 
-// takeSupply copies what is missing, beside the actor.
+// takeSupply copies the missing bytes, in a goroutine.
 func (f *fetcher) takeSupply() {
 	m := *f.supply
 	f.supply = nil
@@ -76,7 +75,7 @@ func (f *fetcher) takeSupply() {
 	}
 	c, env, self, ctx := f.copy, f.env, f.self, f.ctx
 	c.buffer.Retain()
-	f.env.Table.pinned(f.object, c.Gen)
+	f.env.Table.pinAtLeast(f.object, c.Gen)
 	f.env.Table.keepCopies(f.object, c.Gen, m.copies)
 	if f.growing != nil {
 		f.growing()
@@ -107,10 +106,10 @@ func (f *fetcher) suppliedAll(m suppliedAll) {
 	}
 }
 
-// unsupplied tells that there is no room for two copies of what is supplied.
+// unsupplied tells that there is no room for two copies of the bytes of a Put.
 type unsupplied struct{ supply }
 
-// putSupply makes what is supplied the copy, in place of a part of it.
+// putSupply makes the buffer of a Put the copy, in place of a part of the same bytes.
 func (f *fetcher) putSupply(m supply) {
 	c, ok := f.env.Table.supplant(m.info, m.buffer, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrNoSpace, Node: f.env.Self})
 	if !ok {
@@ -122,7 +121,7 @@ func (f *fetcher) putSupply(m supply) {
 	f.do(transfer.Whole{Gen: m.info.Gen, Size: m.info.Meta.Size, Digest: m.info.Digest})
 }
 
-// copyTo writes what b lacks, and reports whether b has everything then.
+// copyTo writes the bytes that b lacks, and reports whether b has all bytes then.
 func (s supply) copyTo(ctx context.Context, b *dataplane.Buffer) bool {
 	at, size := b.Resume(), s.buffer.Size()
 	for at < size {
@@ -136,8 +135,8 @@ func (s supply) copyTo(ctx context.Context, b *dataplane.Buffer) bool {
 	return b.Finish(size) == nil
 }
 
-// write runs do beside the actor, after what was run so before: a buffer has one
-// writer at a time.
+// write runs do in a goroutine, after the do of the write before: a buffer has one writer at
+// a time.
 func (f *fetcher) write(do func()) {
 	before, done := f.writing, make(chan struct{})
 	f.writing = done

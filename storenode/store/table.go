@@ -10,8 +10,8 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// objectCopy is what this node has of one generation of an object. The table's
-// lock guards it, except for what is atomic; its bytes are in buffer, or inline.
+// objectCopy is this node's copy of one generation of an object. The table's lock guards it,
+// except for its atomic field and path; its bytes are in buffer, or inline.
 type objectCopy struct {
 	copies.Copy
 	table  *Table
@@ -21,16 +21,16 @@ type objectCopy struct {
 
 	lasting lasting // as the budget was told
 
-	again atomic.Bool // announced since leave to evict it was asked for
+	again atomic.Bool // announced since the node asked for leave to evict it
 	path  upstreams
 }
 
 // lasting is how much of a copy's memory eviction does not give back.
 type lasting struct{ pinned, reserved int64 }
 
-// copyCost is what a copy takes besides its bytes: it, its buffer and the map's
-// share, as measured with a hundred thousand of 100 bytes. It cannot be refused,
-// since the bytes are here already.
+// copyCost is the memory in bytes of a copy besides its bytes: the copy, its buffer and the
+// map's share, as measured with a hundred thousand copies of 100 bytes. The budget cannot
+// refuse it, since the bytes are here already.
 const copyCost = 740
 
 // copyOf returns the host of c; nil for nil.
@@ -46,8 +46,8 @@ func (c *objectCopy) info() storenode.Info {
 	return storenode.Info{Object: c.Object, Gen: c.Gen, Meta: c.Meta, Digest: c.Digest}
 }
 
-// bytes returns how many bytes the object has, or phalanx.UnknownSize.
-func (c *objectCopy) bytes() int64 {
+// length returns how many bytes the object has, or phalanx.UnknownSize.
+func (c *objectCopy) length() int64 {
 	if c.buffer == nil {
 		return int64(len(c.inline))
 	}
@@ -69,13 +69,13 @@ type Table struct {
 
 	mu      sync.Mutex
 	core    *copies.Table
-	arrival map[phalanx.ObjectID]*awaited // who waits for a copy to be shown
+	arrival map[phalanx.ObjectID]*awaited // the objects for whose copies callers wait
 }
 
-// awaited is an object of which somebody waits for a copy to be shown. The last who
-// leaves takes it off the table: it may never be shown.
+// awaited is an object for whose copy callers wait. The last waiter takes it off the table,
+// since a copy may never come.
 type awaited struct {
-	shown   chan struct{} // closed then
+	shown   chan struct{} // closed when a copy is shown
 	waiting int
 }
 
@@ -105,9 +105,9 @@ func (t *Table) showCopy(c *objectCopy) (*objectCopy, bool) {
 	return copyOf(now), ok
 }
 
-// keepInline keeps a complete copy of a small object, and retains it for the caller.
-// The caller has reserved room for the bytes, which the table takes over. If this
-// node has a newer generation by now, what is returned counts as dropped.
+// keepInline keeps a complete copy of a small object, and retains it for the caller. The
+// caller has reserved room for the bytes, which the table takes over. If this node has a newer
+// generation by now, the returned copy counts as dropped.
 func (t *Table) keepInline(info storenode.Info, bytes []byte, tag string, pinned bool) *objectCopy {
 	c := t.newCopy(copies.Copy{Object: info.Object, Gen: info.Gen, Meta: info.Meta, Digest: info.Digest, Pinned: pinned, Lore: copies.Lore{Tag: tag}}, nil, bytes)
 	close(c.over)
@@ -123,8 +123,8 @@ func (t *Table) keepInline(info storenode.Info, bytes []byte, tag string, pinned
 	return kept
 }
 
-// supply keeps all bytes of a Put, and takes over the caller's reference of buffer if the copy is
-// one of it.
+// supply keeps all bytes of a Put. It takes over the caller's reference of buffer if it returns
+// copies.Kept.
 func (t *Table) supply(info storenode.Info, buffer *dataplane.Buffer) copies.Supplied {
 	c := t.newCopy(copies.Copy{Object: info.Object, Gen: info.Gen, Meta: info.Meta, Digest: info.Digest}, buffer, nil)
 	t.mu.Lock()
@@ -133,8 +133,8 @@ func (t *Table) supply(info storenode.Info, buffer *dataplane.Buffer) copies.Sup
 }
 
 // supplant makes buffer, which has all bytes, this node's pinned copy in place of a
-// part of them: err tells other nodes that read the part, and readers here go on with
-// the copy. It reports false if there is a complete copy, or a newer generation.
+// part of them. Other nodes that read the part get err, and readers here go on with the
+// copy. It reports false if there is a complete copy, or a newer generation.
 func (t *Table) supplant(info storenode.Info, buffer *dataplane.Buffer, err error) (*objectCopy, bool) {
 	c := t.newCopy(copies.Copy{Object: info.Object, Gen: info.Gen, Meta: info.Meta, Digest: info.Digest}, buffer, nil)
 	t.mu.Lock()
@@ -154,7 +154,7 @@ func (t *Table) successor(c *objectCopy) *objectCopy {
 	return next
 }
 
-// digestOf returns what was told of the bytes of c; zero before it is complete.
+// digestOf returns the digest with which c became complete; zero before that.
 func (t *Table) digestOf(c *objectCopy) phalanx.Digest {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -168,9 +168,9 @@ func (t *Table) finish(c *objectCopy, meta phalanx.Meta, digest phalanx.Digest, 
 	return t.core.Finish(&c.Copy, meta, digest, pinned)
 }
 
-// unlessWhole calls number and returns what it did, unless this node has all of a
-// generation, or makes it. Who puts a copy into the table and reports it after that
-// has a greater number then.
+// unlessWhole returns the result of number, unless this node has all of a generation, or makes
+// it. A caller that puts a copy into the table after that, and then reports it, has a greater
+// number.
 func (t *Table) unlessWhole(id phalanx.ObjectID, gen phalanx.Generation, number func() uint64) (num uint64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -180,8 +180,8 @@ func (t *Table) unlessWhole(id phalanx.ObjectID, gen phalanx.Generation, number 
 	return number(), true
 }
 
-// ifWhole calls number and returns what it did, and whether the copy is pinned, if this
-// node has all of a generation and asks for no leave to evict it.
+// ifWhole returns the result of number, and whether the copy is pinned, if this node has all of
+// a generation and asks for no leave to evict it.
 func (t *Table) ifWhole(id phalanx.ObjectID, gen phalanx.Generation, number func() uint64) (num uint64, pinned, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -211,30 +211,29 @@ func (t *Table) isPinned(c *objectCopy) bool {
 	return c.Pinned
 }
 
-// pinned pins the copy of id that is of generation gen or a newer one, and
+// pinAtLeast pins the copy of id that is of generation gen or a newer one, and
 // reports whether there is one.
-func (t *Table) pinned(id phalanx.ObjectID, gen phalanx.Generation) bool {
+func (t *Table) pinAtLeast(id phalanx.ObjectID, gen phalanx.Generation) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.core.Pin(id, gen)
 }
 
-// want pins c if a call is to pin that generation. Leaves is looked at with the lock held.
+// want pins c if a call is to pin that generation. It calls leaves with the lock held.
 func (t *Table) want(c *objectCopy, gen phalanx.Generation, leaves func() bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.core.Want(&c.Copy, gen, leaves())
 }
 
-// drop forgets c, and reports whether it was here; err tells its readers why. Views keep their
-// bytes.
+// drop forgets c, and reports whether it was here. Its readers get err. Views keep their bytes.
 func (t *Table) drop(c *objectCopy, err error) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.core.Drop(&c.Copy, err)
 }
 
-// corrupted gives up c, whose bytes have changed in memory; err tells its readers.
+// corrupted gives up c, whose bytes have changed in memory. Its readers get err.
 func (t *Table) corrupted(c *objectCopy, err error) copies.Outcome {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -294,14 +293,15 @@ func (t *Table) way(id phalanx.ObjectID) (*objectCopy, copies.Way) {
 	return c, way
 }
 
-// obeyed returns the copy that an order to keep one is about, or nil.
+// obeyed returns the pinned copy that p has ordered this node to keep, or nil. It notes how many
+// copies p asks for.
 func (t *Table) obeyed(p Pushed) *objectCopy {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return copyOf(t.core.Obeyed(p.Object, p.Gen, p.Copies))
 }
 
-// view returns a view of a complete copy, which was retained for it.
+// view returns a view of a complete copy. The caller has retained the copy for it.
 func (c *objectCopy) view() *storenode.View {
 	bytes := c.inline
 	if c.buffer != nil {
@@ -313,7 +313,7 @@ func (c *objectCopy) view() *storenode.View {
 // Release implements storenode.Holder.
 func (c *objectCopy) Release() { c.table.release(c) }
 
-// Whole tells what this node has of id, if that is all of it.
+// Whole describes this node's copy of id, if it is complete.
 func (t *Table) Whole(id phalanx.ObjectID) (storenode.Info, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -335,8 +335,8 @@ func (t *Table) viewOf(c *objectCopy) *storenode.View {
 	return c.view()
 }
 
-// retain keeps c for a reader, if it was not dropped: it is not evicted until
-// release, and its bytes stay, whatever becomes of it.
+// retain keeps c for a reader, if it was not dropped. Until release no eviction drops it, and
+// its bytes stay, also if an order drops it.
 func (t *Table) retain(c *objectCopy) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -354,7 +354,7 @@ func (t *Table) useLocked(c *objectCopy) {
 	}
 }
 
-// release ends what retain began.
+// release ends a use that retain began.
 func (t *Table) release(c *objectCopy) {
 	t.mu.Lock()
 	last := t.core.Unuse(&c.Copy)
@@ -367,8 +367,8 @@ func (t *Table) release(c *objectCopy) {
 	}
 }
 
-// arrived returns a channel that is closed when a copy of id is shown. Who does not
-// wait for that any more calls leave.
+// arrived returns a channel that is closed when a copy of id is shown. A caller that ends its
+// wait calls leave.
 func (t *Table) arrived(id phalanx.ObjectID) (shown <-chan struct{}, leave func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -397,7 +397,7 @@ func (t *Table) served(c *objectCopy) int {
 	return t.core.Served(&c.Copy)
 }
 
-// reading notes whom c is read from.
+// reading notes c's sender, its lease and its maker.
 func (t *Table) reading(c *objectCopy, upstream phalanx.NodeID, lease uint64, maker phalanx.NodeID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -405,7 +405,7 @@ func (t *Table) reading(c *objectCopy, upstream phalanx.NodeID, lease uint64, ma
 	c.path.set([]phalanx.NodeID{upstream})
 }
 
-// awaits says what is missing of c, and who is to give it.
+// awaits returns the reason why c is not complete, and the node that is to send or to make it.
 func (t *Table) awaits(c *objectCopy) (node phalanx.NodeID, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,16 +7,15 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// upstreams is the path of incarnations above a copy, nearest first. The streams
-// that send the copy on hear of every change, so that their receivers do too
-// (specification 3.3).
+// upstreams is the path of incarnations above a copy, nearest first. The streams that send
+// the copy on hear of every change, and tell their receivers (specification 3.3).
 type upstreams struct {
 	mu   sync.Mutex
 	path []phalanx.NodeID // never changed in place
 	told []chan struct{}
 }
 
-// set takes what the sender says, or who it is. The slice stays the caller's.
+// set takes the path as the sender tells it, or the sender alone. The slice stays the caller's.
 func (u *upstreams) set(path []phalanx.NodeID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -89,7 +89,7 @@ func newBench(t *testing.T, memory int64) *bench {
 		_ = b.reader.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
-		rest, err := b.pool.NewBuffer(ctx, memory-benchSize-64<<10) // all but the source, and what its copy takes besides, comes back
+		rest, err := b.pool.NewBuffer(ctx, memory-benchSize-64<<10) // all comes back but the source and the cost of its copy
 		if err != nil {
 			t.Error(err)
 			return

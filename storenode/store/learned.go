@@ -6,24 +6,24 @@ import (
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
-// keepCopies notes that copies of generation gen are to be kept.
+// keepCopies notes how many copies of generation gen the cluster is to keep.
 func (t *Table) keepCopies(id phalanx.ObjectID, gen phalanx.Generation, copies int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.core.KeepCopies(id, gen, copies)
 }
 
-// learn notes what the answer to a report of a copy of generation gen says about it.
+// learn notes the facts about a copy of generation gen in the answer to its report.
 func (t *Table) learn(id phalanx.ObjectID, gen phalanx.Generation, r directory.Result) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if n := t.core.Learn(id, gen, r); n > 0 { // to force nothing presses the evictor too
+	if n := t.core.Learn(id, gen, r); n > 0 { // Force presses the evictor even for 0 bytes
 		t.budget.Force(int64(n))
 	}
 }
 
-// isTagged reports whether the copy of what made describes is known to be made by the Reduce
-// whose digest is tag. Its owner may say so only in the answer to the report of it.
+// isTagged reports whether the Reduce whose fingerprint is tag has made the copy that made
+// describes, as its owner has told. The owner may tell so only in the answer to its report.
 func (t *Table) isTagged(made storenode.Info, tag string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -29,7 +29,7 @@ func (h *Places) Made(target phalanx.ObjectID) []Made {
 		switch {
 		case !out.sink.isZero():
 			m.Bytes = out.sink.watermark()
-		case out.output != nil && out.output.delivered.Load(): // and given up since
+		case out.output != nil && out.output.delivered.Load(): // the place has given the output up since
 			m.Bytes = out.output.meta.Size
 		}
 		all = append(all, m)
