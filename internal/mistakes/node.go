@@ -128,6 +128,8 @@ var inNode = []Mistake{
 		"node/fetch/probe.go", "	if p.num == num {\n		p.num = 0\n	}", "	p.num = 0"),
 	mistake(Tests, "a node without a lease asks for one as seldom as with one",
 		"node/idle/wants.go", "if now >= until {", "if false {"),
+	mistake(Tests, "requests for different ops count as the same",
+		"node/reduce/request.go", "string(cfg.Op), cmp.Or", "\"\", cmp.Or"),
 	mistake(Tests, "the combination of an earlier attempt of a coordinator counts",
 		"node/reduce/caller.go", "ev.Attempt == r.cfg.Attempt && ", ""),
 	mistake(Tests, "the combination of an earlier set of sources counts",
