@@ -22,6 +22,7 @@ type place struct {
 	core        *reduce.Place  // of run
 	coordinator phalanx.NodeID // where it runs
 	by          string         // the coordinator's actor
+	first       order          // has started it
 
 	source *copied // while the source is open
 	reads  rnode.Source

@@ -159,6 +159,7 @@ func (r *reduces) ordered(from phalanx.NodeID, m order) {
 			r.n.w.met["place ordered beside its ring that goes on alone"]++
 		}
 		r.places[v.Key] = newPlace(r, v.Key)
+		r.places[v.Key].first = m
 	}
 	r.places[v.Key].ordered(from, m.by, v.Event)
 }

@@ -124,6 +124,9 @@ func (p *place) keepRing() {
 	p.r.alone = append(p.r.alone, p)
 	p.circle.alone = rnode.NewAlone(p.r.n.w.now, p.circle.Circled)
 	p.r.n.w.met["place in a ring goes on alone"]++
+	if w := p.r.n.w; w.weather.echo > 0 && w.rng.IntN(2) == 0 {
+		w.send(p.coordinator, p.r.n.id, p.first)
+	}
 	p.goRound()
 }
 
