@@ -37,6 +37,7 @@ type output struct {
 	inputs []*folder
 	left   atomic.Int64 // inputs that have not ended
 
+	asked     atomic.Bool // a parent has read it
 	delivered atomic.Bool // a parent was sent everything
 	given     bool        // the sink was given up since
 }
