@@ -3,6 +3,7 @@ package coordinator
 import (
 	"bytes"
 	"context"
+	"time"
 
 	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -13,8 +14,16 @@ import (
 func (c *Coordinator) combine(e rnode.Combine) {
 	c.stopCombining()
 	var ctx context.Context
-	ctx, c.cancel = context.WithTimeout(context.Background(), e.Until-c.env.Now())
+	ctx, c.cancel = within(e.Until, c.env.Now())
 	go func() { c.tell(c.env.fold(ctx, e)) }()
+}
+
+// within returns a context that ends at until; 0: never.
+func within(until, now time.Duration) (context.Context, context.CancelFunc) {
+	if until == 0 {
+		return context.WithCancel(context.Background())
+	}
+	return context.WithTimeout(context.Background(), until-now)
 }
 
 func (c *Coordinator) stopCombining() {

@@ -30,7 +30,7 @@ func (w *world) allReduce(r *rand.Rand, i int) string {
 		return "no node calls"
 	}
 	w.met["allreduce"]++
-	cfg := reduce.Config{Target: targetID(targets + i), Shared: true, Num: len(on), Degree: []int{0, 0, 0, 2}[r.IntN(4)]}
+	cfg := reduce.Config{Target: targetID(targets + i), Op: phalanx.Sum, Shared: true, Num: len(on), Degree: []int{0, 0, 0, 2}[r.IntN(4)]}
 	for k := range on {
 		cfg.Sources = append(cfg.Sources, ringSourceID(i, k))
 	}

@@ -46,7 +46,7 @@ func (c *client) impatient(num uint64, silent func(*phalanx.Error)) {
 	c.step(ask.Impatient{Num: num, By: silent})
 }
 
-// report sends a request about the node's own copy.
+// report sends something that only the table hears the answer of: mostly about the node's own copy.
 func (c *client) report(object phalanx.ObjectID, body directory.Body, done func(phalanx.NodeID, directory.Result)) {
 	if gen := copies.Reported(body); !gen.IsZero() {
 		done = func(_ phalanx.NodeID, r directory.Result) { c.n.heard(object, gen, r) }
@@ -54,6 +54,7 @@ func (c *client) report(object phalanx.ObjectID, body directory.Body, done func(
 	before, num := len(c.reports(object)), c.numbers()
 	c.ask(num, object, body, done)
 	switch after := len(c.reports(object)); {
+	case !ask.IsReport(body):
 	case after == before:
 		c.n.w.met["report joins another"]++
 	case before > 0:
@@ -63,15 +64,14 @@ func (c *client) report(object phalanx.ObjectID, body directory.Body, done func(
 
 // message sends m to the owner of an object. Only the table hears the answer.
 func (n *node) message(id phalanx.ObjectID, m owner.Message) {
-	switch {
-	case m.How == owner.Withdraw:
-		n.client.cancel(m.Num, id)
-	case m.How == owner.Unkeep:
-		n.reportDrop(id, m.Gen)
-	case ask.IsReport(m.Body):
+	switch m.How {
+	case owner.Withdraw:
+		n.client.forget(m.Num)
 		n.client.report(id, m.Body, nil)
+	case owner.Unkeep:
+		n.reportDrop(id, m.Gen)
 	default:
-		n.client.ask(n.client.numbers(), id, m.Body, nil)
+		n.client.report(id, m.Body, nil)
 	}
 }
 

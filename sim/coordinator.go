@@ -76,9 +76,7 @@ func (w *world) someReduce(r *rand.Rand, n *node) *call {
 }
 
 // requestOf names the request of cfg.
-func requestOf(cfg reduce.Config) phalanx.Digest {
-	return digestOf([]byte(fmt.Sprint(cfg.Sources, cfg.Num)))
-}
+func requestOf(cfg reduce.Config) phalanx.Digest { return digestOf(rnode.RequestText(cfg)) }
 
 // reduce begins the Reduce of cfg.
 func (w *world) reduce(n *node, cfg reduce.Config) *coordinator {
@@ -89,7 +87,8 @@ func (w *world) reduce(n *node, cfg reduce.Config) *coordinator {
 		co.ended = true
 		return co
 	}
-	cfg.Op, cfg.Node, cfg.Request = phalanx.Sum, n.id, requestOf(cfg)
+	cfg.Op, cfg.Node = phalanx.Sum, n.id
+	cfg.Request = requestOf(cfg)
 	cfg.InlineLimit, cfg.Latency, cfg.Bandwidth, cfg.Grain = w.shape.inline, time.Millisecond, 1e5, ringGrain
 	cfg.Room = int64(w.shape.largest)
 	if w.shape.cap > 0 {

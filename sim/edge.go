@@ -110,8 +110,10 @@ func (p *place) edgePiece(m edgePiece) {
 	}
 	ed.heard = p.r.n.w.now
 	p.apart[ed.gen] = append(p.apart[ed.gen], m.bytes...)
+	if p.circle != nil {
+		p.circle.Moved++
+	}
 	if p.kept {
-		p.circle.moved = p.r.n.w.now
 		p.turn()
 		return
 	}
@@ -177,6 +179,7 @@ type feed struct {
 	reader rnode.Reader
 	pipe   *pipe
 	next   int
+	of     *place // in a ring: its output is read
 	busy   bool
 	over   bool
 }
@@ -196,9 +199,22 @@ func (r *reduces) openEdge(from phalanx.NodeID, m openEdge) {
 	f.pump()
 }
 
+// place returns the place whose output the parent reads or may read; nil: there is none. A place that
+// goes on alone has the key's output until the next place under the key begins one.
+func (f *feed) place() *place {
+	p := f.r.places[f.open.child]
+	switch i := slices.IndexFunc(f.r.alone, func(a *place) bool { return a.key == f.open.child }); {
+	case f.of != nil:
+		return f.of
+	case i >= 0 && (p == nil || p.combine.Gen.IsZero()):
+		return f.r.alone[i]
+	}
+	return p
+}
+
 // turn returns the place that the parent asks for, or nil, and the answer.
 func (f *feed) turn() (*place, rnode.Turn) {
-	p, makes := f.r.places[f.open.child], reduce.PlaceGen{}
+	p, makes := f.place(), reduce.PlaceGen{}
 	if p != nil && (p.kept || p.core.Runs()) {
 		makes = p.combine.Gen
 	}
@@ -229,6 +245,9 @@ func (f *feed) pump() {
 		f.end(false, "there is no such place")
 		return
 	}
+	if p.circle != nil {
+		f.of = p
+	}
 	if w.chance(w.weather.broken) {
 		f.end(false, "the connection broke")
 		return
@@ -242,7 +261,7 @@ func (f *feed) pump() {
 		if f.next, f.busy = end, true; p.run.Room() == rnode.SmallRoom {
 			p.gone = end
 		} else if p.circle != nil {
-			p.circle.moved = w.now
+			p.circle.Moved++
 		}
 		f.r.n.after(w.draw(w.shape.pieceTime), func() {
 			f.busy = false
@@ -252,7 +271,7 @@ func (f *feed) pump() {
 	case p.circle != nil:
 		if f.next == p.circle.sends() {
 			f.end(true, "")
-			p.circle.given = true
+			p.circle.Given = true
 		}
 	case p.made:
 		f.end(true, "")

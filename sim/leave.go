@@ -229,9 +229,7 @@ func (n *node) here(all bool) leave.Here {
 		h.Reduces = append(h.Reduces, c.target)
 	}
 	for _, p := range n.reduces.sortedPlaces() {
-		if !p.kept { // else its copy is among those that are made here
-			h.Places = append(h.Places, p.key.Target)
-		}
+		h.Places = append(h.Places, p.key.Target)
 	}
 	if p := n.host.process; p != nil && p.Self == n.id {
 		for i, s := range n.w.services {
@@ -277,9 +275,7 @@ func (n *node) giveUp(err *phalanx.Error) {
 		c.step(rnode.Canceled{Err: err})
 	}
 	for _, p := range n.reduces.sortedPlaces() {
-		if !p.kept {
-			p.happens(rnode.GivenUp{})
-		}
+		p.happens(rnode.GivenUp{})
 	}
 }
 

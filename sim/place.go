@@ -22,6 +22,7 @@ type place struct {
 	core        *reduce.Place  // of run
 	coordinator phalanx.NodeID // where it runs
 	by          string         // the coordinator's actor
+	first       order          // has started it
 
 	source *copied // while the source is open
 	reads  rnode.Source
@@ -46,7 +47,7 @@ type place struct {
 	failed  reduce.PlaceGen // the label under which the op has failed, or takes long
 	call    []rnode.Call    // of a slow op
 	pulled  bool            // the place has read from the place before, which cannot send those bytes again
-	kept    bool            // the place was released, and goes on by itself
+	kept    bool            // the place has ended, and its ring goes on alone
 	quiet   bool            // its coordinator does not hear of its end
 }
 
@@ -69,10 +70,6 @@ func (p *place) clear() {
 }
 
 func (p *place) tick() {
-	if p.kept {
-		p.goRound()
-		return
-	}
 	if at, ok := p.run.Due(); ok && at <= p.r.n.clock() {
 		p.step(rnode.OpRuns(p.r.n.clock(), p.combine.Gen, phalanx.Sum, p.call))
 		p.happens(rnode.PlaceTick{})
@@ -141,10 +138,8 @@ func (p *place) hasRoom(gen reduce.PlaceGen) {
 // shrink has the places here give up memory: one of them waits for room.
 func (r *reduces) shrink() {
 	for _, p := range r.sortedPlaces() {
-		if !p.kept {
-			large := p.run.Room() == rnode.AnyRoom && p.combine.Meta.Size > r.n.w.shape.piece
-			p.happens(rnode.Shrink{Delivered: p.sent, Large: large})
-		}
+		large := p.run.Room() == rnode.AnyRoom && p.combine.Meta.Size > r.n.w.shape.piece
+		p.happens(rnode.Shrink{Delivered: p.sent, Large: large})
 	}
 }
 
@@ -426,7 +421,7 @@ func (p *place) release(keepTarget bool) {
 		n.reportDrop(root.Object, root.Gen)
 	}
 	for _, f := range p.r.feeds {
-		if f.open.child == p.key {
+		if f.open.child == p.key && f.place() == p {
 			f.end(false, "its place was released")
 		}
 	}

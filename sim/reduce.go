@@ -18,6 +18,7 @@ type reduces struct {
 	n         *node
 	coords    []*coordinator
 	places    map[placeKey]*place
+	alone     []*place // of rings whose target is final
 	instances uint64
 	feeds     []*feed // outputs that parents elsewhere read
 	leaving   []phalanx.NodeID
@@ -85,6 +86,9 @@ func (r *reduces) tick() {
 	for _, p := range r.sortedPlaces() {
 		p.tick()
 	}
+	for _, p := range slices.Clone(r.alone) {
+		p.goRound()
+	}
 	r.feeds = slices.DeleteFunc(r.feeds, func(f *feed) bool { return f.over })
 	for _, f := range slices.Clone(r.feeds) {
 		f.pump()
@@ -104,7 +108,7 @@ func (r *reduces) receive(from phalanx.NodeID, m any) {
 	case watchCoordinator:
 		r.watchCoordinator(from, m)
 	case coordinatorEnded:
-		if p := r.places[m.placeKey]; p != nil && p.instance == m.instance && !p.kept {
+		if p := r.places[m.placeKey]; p != nil && p.instance == m.instance {
 			p.happens(rnode.CoordinatorEnded{Coordinator: m.by})
 		}
 	case openEdge:
@@ -112,16 +116,25 @@ func (r *reduces) receive(from phalanx.NodeID, m any) {
 	case closeEdge:
 		r.closeEdge(from, m)
 	case edgePiece:
-		if p := r.places[m.parent.placeKey]; p != nil && p.instance == m.parent.instance {
+		if p := r.instance(m.parent); p != nil {
 			p.edgePiece(m)
 		}
 	case edgeEnd:
-		if p := r.places[m.parent.placeKey]; p != nil && p.instance == m.parent.instance {
+		if p := r.instance(m.parent); p != nil {
 			p.edgeEnd(m)
 		}
 	default:
 		r.n.w.fail("unknown message %T", m)
 	}
+}
+
+// instance returns an instance of a place that reads streams, or nil.
+func (r *reduces) instance(of reader) *place {
+	all := append(slices.Clone(r.alone), r.places[of.placeKey])
+	if i := slices.IndexFunc(all, func(p *place) bool { return p != nil && p.reader() == of }); i >= 0 {
+		return all[i]
+	}
+	return nil
 }
 
 // ordered hands an order of a coordinator to a place.
@@ -130,7 +143,7 @@ func (r *reduces) ordered(from phalanx.NodeID, m order) {
 		r.inspected(from, in)
 		return
 	}
-	v := rnode.Obey(m.Effect, r.n.id, r.n.refuses, func(key placeKey) bool { return r.places[key] != nil && !r.places[key].kept })
+	v := rnode.Obey(m.Effect, r.n.id, r.n.refuses, func(key placeKey) bool { return r.places[key] != nil })
 	switch v.Answer.(type) {
 	case reduce.Refused:
 		r.n.w.met["refused by a node that leaves: place"]++
@@ -142,10 +155,11 @@ func (r *reduces) ordered(from phalanx.NodeID, m order) {
 		return
 	}
 	if v.Starts {
-		if r.places[v.Key] != nil { // a ring's place that goes on by itself: the order gets lost
-			return
+		if slices.ContainsFunc(r.alone, func(p *place) bool { return p.key == v.Key }) {
+			r.n.w.met["place ordered beside its ring that goes on alone"]++
 		}
 		r.places[v.Key] = newPlace(r, v.Key)
+		r.places[v.Key].first = m
 	}
 	r.places[v.Key].ordered(from, m.by, v.Event)
 }
@@ -155,7 +169,7 @@ func (r *reduces) inspected(from phalanx.NodeID, e reduce.Inspect) {
 	const page = 2 // places in one answer
 	in := reduce.Inspected{Node: r.n.id, Attempt: e.Attempt, From: e.From}
 	for _, p := range r.sortedPlaces() {
-		if p.key.Target == e.Target && p.key.Reduce == e.Reduce && !p.kept {
+		if p.key.Target == e.Target && p.key.Reduce == e.Reduce {
 			p.step(reduce.Inspecting{Attempt: e.Attempt})
 			if p.core.Runs() && p.key.Place >= e.From {
 				in.Places = append(in.Places, p.core.Held())
@@ -244,7 +258,7 @@ func (r *reduces) left() string {
 	for _, c := range r.coords {
 		return fmt.Sprintf("a coordinator of %s", c.target)
 	}
-	for _, p := range r.sortedPlaces() {
+	for _, p := range append(r.sortedPlaces(), r.alone...) {
 		if p.core.Runs() || p.kept {
 			return fmt.Sprintf("place %d of %s: %v", p.key.Place, p.key.Target, p.core.State())
 		}

@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"time"
+	"slices"
 
 	"github.com/phalanx-go/phalanx"
 	rnode "github.com/phalanx-go/phalanx/node/reduce"
@@ -14,10 +14,9 @@ import (
 type circle struct {
 	pos, n int
 	own    []byte
-	in     []byte        // the bytes that the place before has sent
-	whole  bool          // all of it has
-	given  bool          // the place behind has all
-	moved  time.Duration // when bytes came, or were sent, last
+	in     []byte // the bytes that the place before has sent
+	rnode.Circled
+	alone rnode.Alone // if the place goes on alone
 }
 
 // shard returns the bounds of the shard that the place sends in a step.
@@ -75,7 +74,7 @@ func (p *place) turn() {
 		if p.source == nil || !p.source.whole {
 			return
 		}
-		p.circle = &circle{pos: p.key.Place, n: p.combine.Ring, own: p.source.bytes, moved: p.r.n.w.now}
+		p.circle = &circle{pos: p.key.Place, n: p.combine.Ring, own: p.source.bytes}
 		p.r.n.w.met["place in a ring"]++
 		p.happens(rnode.Roomy{Gen: p.combine.Gen})
 	}
@@ -102,7 +101,7 @@ func (p *place) cameRound() {
 	if len(c.in) != c.takes() {
 		p.r.n.w.fail("(9) place %d of %s gets %d bytes of a ring, and not %d", p.key.Place, p.key.Target, len(c.in), c.takes())
 	}
-	c.whole = true
+	c.Whole = true
 	m := p.r.n.w.oracle.model(p.key.Target)
 	m.tried = append(m.tried, c.result())
 	p.wholeRing()
@@ -110,47 +109,50 @@ func (p *place) cameRound() {
 
 // wholeRing fills the copy here.
 func (p *place) wholeRing() {
-	if p.root == nil || !p.circle.whole || p.root.whole {
+	if p.root == nil || !p.circle.Whole || p.root.whole {
 		return
 	}
 	p.root.fill(p.circle.result())
 	p.r.n.pump(p.root)
 }
 
-// keepRing lets a place whose target is final go on by itself, until it and the next place have
-// everything.
+// keepRing lets a place whose target is final go on alone.
 func (p *place) keepRing() {
 	p.kept = true
 	p.from(nil)
-	p.circle.moved = p.r.n.w.now
+	delete(p.r.places, p.key)
+	p.r.alone = append(p.r.alone, p)
+	p.circle.alone = rnode.NewAlone(p.r.n.w.now, p.circle.Circled)
 	p.r.n.w.met["place in a ring goes on alone"]++
+	if w := p.r.n.w; w.weather.echo > 0 && w.rng.IntN(2) == 0 {
+		w.send(p.coordinator, p.r.n.id, p.first)
+	}
 	p.goRound()
 }
 
-// goRound ends such a place when it is done, or has got nothing for long.
+// goRound ends such a place when it is over.
 func (p *place) goRound() {
 	c := p.circle
-	if root := p.root; root != nil && c.whole && !root.Complete && !root.Dropped {
+	if root := p.root; root != nil && c.Whole && !root.Complete && !root.Dropped {
 		root.back = nil
 		p.r.n.keepOrigin(root, p.combine.Meta, p.core.State().Root)
 	}
-	switch late := p.r.n.w.now-c.moved > rnode.RingPatience; {
-	case c.whole && c.given, late:
-		if late {
+	if c.alone.Over(p.r.n.w.now, c.Circled) {
+		if !c.Broke && !(c.Whole && c.Given) {
 			p.r.n.w.met["ring stands still"]++
 		}
-		p.leaveRing("it is done")
+		p.leaveRing()
 	}
 }
 
-// leaveRing ends a place that went on by itself.
-func (p *place) leaveRing(why string) {
+// leaveRing ends a place that went on alone.
+func (p *place) leaveRing() {
 	if p.root != nil && !p.root.Complete {
 		p.hide(phalanx.Generation{})
 	}
 	for _, f := range p.r.feeds {
-		if f.open.child == p.key {
-			f.end(false, why)
+		if f.of == p {
+			f.end(false, "its place has ended")
 		}
 	}
 	for _, s := range sortedStreams(p.edges) {
@@ -160,9 +162,7 @@ func (p *place) leaveRing(why string) {
 	}
 	p.clear()
 	p.giveBack()
-	if p.r.places[p.key] == p {
-		delete(p.r.places, p.key)
-	}
+	p.r.alone = slices.DeleteFunc(p.r.alone, func(q *place) bool { return q == p })
 }
 
 // ringEnded handles the end of the stream from the place before.
@@ -175,10 +175,7 @@ func (p *place) ringEnded(ed *edge, complete bool, text string) {
 		p.cameRound()
 	}
 	if p.kept {
-		if !complete {
-			p.leaveRing(text)
-			return
-		}
+		p.circle.Broke = !complete
 		p.goRound()
 		return
 	}

@@ -193,7 +193,7 @@ func (r *reduces) connectionBroke(id phalanx.NodeID) {
 		}
 	}
 	for _, p := range r.sortedPlaces() {
-		if p.coordinator == id && !p.kept {
+		if p.coordinator == id {
 			p.happens(rnode.CoordinatorEnded{Coordinator: p.by})
 		}
 	}
@@ -254,7 +254,7 @@ func (r *reduces) streamsBroke(id phalanx.NodeID) {
 			f.end(false, "the connection broke")
 		}
 	}
-	for _, p := range r.sortedPlaces() {
+	for _, p := range append(r.sortedPlaces(), r.alone...) {
 		for _, s := range sortedStreams(p.edges) {
 			if ed := p.edges[s]; ed != nil && ed.pipe.to == id && !ed.complete {
 				ed.pipe.write(closeEdge{p.reader(), s})

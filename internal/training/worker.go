@@ -33,8 +33,9 @@ type worker struct {
 	plan  plan
 	own   []digits.Sample
 	round int
-	put   *actor.Future    // of the last gradient
-	last  phalanx.ObjectID // the last gradient; "": there is none
+	put   *actor.Future             // of the last gradient
+	last  phalanx.ObjectID          // the last gradient; "": there is none
+	kept  map[phalanx.ObjectID]bool // gradients, also the last, that may not be deleted yet
 }
 
 // Receive takes one step: plan, then weights and gradient of each round.
@@ -56,23 +57,31 @@ func (w *worker) Receive(c actor.Context) {
 		default:
 			w.fail(c, m.Err)
 		}
+	case *storenode.Deleted:
+		if m.Err == nil {
+			delete(w.kept, m.Object)
+		}
 	case *actor.Stopping:
 		w.leave(c)
 	}
 }
 
-// leave deletes the last gradient: the trainer may have deleted the objects of the round before
-// this worker put it.
+// leave deletes the gradients that are left: the trainer may have deleted the objects of a round
+// before this worker put its own, and ends when its workers have ended.
 func (w *worker) leave(c actor.Context) {
 	if w.put != nil {
 		_ = w.put.Wait() // it ends by its deadline; its outcome does not matter
 	}
-	if w.last != "" {
-		_ = c.RequestFuture(w.node.Store(), &storenode.Delete{Object: w.last}, leaveFor).Wait() // no caller is left to tell
+	var deletes []*actor.Future
+	for id := range w.kept {
+		deletes = append(deletes, c.RequestFuture(w.node.Store(), &storenode.Delete{Object: id}, leaveFor))
+	}
+	for _, d := range deletes {
+		_ = d.Wait() // no caller is left to tell
 	}
 }
 
-// leaveFor is how long a stopped worker waits for its last Delete.
+// leaveFor is how long a stopped worker waits for its last Deletes.
 const leaveFor = 5 * time.Second
 
 func (w *worker) got(c actor.Context, v *storenode.View) {
@@ -103,6 +112,7 @@ func (w *worker) tell(c actor.Context, gradient []float32) {
 		c.Request(w.node.Store(), &storenode.Delete{Object: w.last})
 	}
 	w.last = w.run.gradient(w.round, w.part)
+	w.kept[w.last] = true
 	patience := time.Duration(w.plan.Patience)
 	w.put = c.RequestFuture(w.node.Store(), &storenode.Put{Object: w.last, Bytes: cluster.BytesOf(gradient), Deadline: patience,
 		Meta: phalanx.Meta{DType: phalanx.Float32, Shape: []int64{int64(len(gradient))}}}, 2*patience)
@@ -121,6 +131,7 @@ func (w *worker) tell(c actor.Context, gradient []float32) {
 
 // begin takes the plan and loads this worker's part of the samples.
 func (w *worker) begin(b []byte) (err error) {
+	w.kept = map[phalanx.ObjectID]bool{}
 	if w.plan, err = parsePlan(b); err != nil {
 		return err
 	}

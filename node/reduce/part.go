@@ -12,10 +12,6 @@ import (
 // ring, before it asks others for it.
 const RingSoon = 50 * time.Millisecond
 
-// RingPatience is how long nothing may move in a ring whose target is final, before a place that goes
-// on by itself gives up.
-const RingPatience = 5 * time.Second
-
 // PartOf returns the part of a node in an AllReduce, by the first source that it has, and whether
 // the node is likely to make the target in a ring. whole finds complete copies.
 func PartOf(cfg core.Config, whole func(phalanx.ObjectID) (phalanx.Generation, phalanx.Meta, bool)) (part core.Part, ring bool) {

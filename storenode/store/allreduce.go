@@ -1,10 +1,7 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -71,12 +68,7 @@ func (e *Env) AllReduce(ctx context.Context, r storenode.AllReduce) storenode.Al
 
 // Fingerprint is equal for requests that make equal targets.
 func Fingerprint(r storenode.Reduce) phalanx.Digest {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%q %d %d", string(r.Op), cmp.Or(r.Num, len(r.Sources)), len(r.Sources))
-	for _, s := range r.Sources {
-		fmt.Fprintf(&b, " %q", string(s))
-	}
-	return dataplane.DigestBytes([]byte(b.String()))
+	return dataplane.DigestBytes(rnode.RequestText(reduce.Config{Op: r.Op, Num: r.Num, Sources: r.Sources}))
 }
 
 // awaitOwn waits a little if the target is likely to be made on this node too.

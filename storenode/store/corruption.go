@@ -27,6 +27,7 @@ func (e *Env) corrupted(c *objectCopy, bad *dataplane.BadPiece) {
 		for _, pid := range e.makers(c.Object) {
 			e.send(pid, putFailed{err})
 		}
+		e.places.corrupted(c, bad)
 	case copies.Removed:
 		log.Warn("a copy has changed in memory, and is dropped")
 		e.reportDrop(c.Object, c.Gen)

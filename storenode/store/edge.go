@@ -27,12 +27,30 @@ type foldedBad struct {
 	err error
 }
 
+// outputBad tells that the output gen, or the target at the root, has changed in memory.
+type outputBad struct {
+	gen  reduce.PlaceGen
+	root *objectCopy
+	err  *dataplane.BadPiece
+}
+
 // foldedBad gives the place up, as if it were lost: it and all above it that
 // have combined the bytes are cleared (specification 3.4).
 func (p *place) foldedBad(m foldedBad) {
 	if p.out != nil && p.out.gen == m.gen && p.source != nil {
 		p.do(reduce.SourceFailed{Gen: p.source.gen, Text: "the place had combined a bad piece: " + m.err.Error()})
 	}
+}
+
+// outputBad gives the place up likewise, and the copy whose bytes the output shares.
+func (p *place) outputBad(m outputBad) {
+	if p.out == nil || p.source == nil || p.out.gen != m.gen && (m.root == nil || p.root != m.root) {
+		return
+	}
+	if p.out.shared {
+		p.env.corrupted(p.source.copy, m.err)
+	}
+	p.do(reduce.SourceFailed{Gen: p.source.gen, Text: "the output of the place has changed in memory: " + m.err.Error()})
 }
 
 func (p *place) openEdge(o reduce.OpenEdge) {

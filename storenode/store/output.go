@@ -36,6 +36,7 @@ type output struct {
 	inputs []*folder
 	left   atomic.Int64 // inputs that have not ended
 
+	asked     atomic.Bool // a parent has read it
 	delivered atomic.Bool // a stream has sent everything to a parent
 	given     bool        // the sink was given up since
 }

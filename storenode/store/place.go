@@ -90,6 +90,8 @@ func (p *place) Receive(c actor.Context) {
 		p.opFailed(m)
 	case foldedBad:
 		p.foldedBad(m)
+	case outputBad:
+		p.outputBad(m)
 	case outputRoom:
 		p.room(m)
 	case missing:

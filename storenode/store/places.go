@@ -14,6 +14,7 @@ import (
 	"github.com/phalanx-go/phalanx/messages"
 	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
 	"github.com/phalanx-go/phalanx/storenode/dataplane/combine"
 )
 
@@ -66,6 +67,17 @@ func (h *Places) Order(from *actor.PID, order reduce.Effect) {
 		h.report(nil, from, v.Key, v.Answer)
 	case pid != nil:
 		h.env.send(pid, ordered{v.Event, from})
+	}
+}
+
+// corrupted tells the place that makes c, if one does, that its bytes have changed in memory.
+func (h *Places) corrupted(c *objectCopy, bad *dataplane.BadPiece) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for key, pid := range h.actors {
+		if key.Target == c.Object {
+			h.env.send(pid, outputBad{root: c, err: bad})
+		}
 	}
 }
 

@@ -124,6 +124,10 @@ func (h *Places) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.
 				h.env.send(out.place, missing{past})
 				break
 			}
+			var bad *dataplane.BadPiece
+			if errors.As(err, &bad) {
+				h.env.send(out.place, outputBad{gen: out.gen, err: bad})
+			}
 			if err != nil {
 				log.WithError(err).Debug("an edge was not finished")
 			}
@@ -149,8 +153,12 @@ func (h *Places) stream(out servedOutput, req dataplane.Request, path func() []p
 	ctx, cancel := context.WithCancel(w.Context())
 	defer cancel()
 	defer context.AfterFunc(out.output.ctx, cancel)()
+	checked := req.Checked
+	if out.output.asked.Swap(true) { // the first parent may have found a bad piece, and have ended by that
+		checked = out.output.meta.Size
+	}
 	// The parent takes nothing while it has no room, or waits for another input.
-	err := out.sink.send(ctx, w, req.Offset, dataplane.SendOptions{Checked: req.Checked, WaitPath: path, Patient: true})
+	err := out.sink.send(ctx, w, req.Offset, dataplane.SendOptions{Checked: checked, WaitPath: path, Patient: true})
 	if err == nil && !out.output.delivered.Swap(true) && out.output.turning != nil {
 		close(out.output.turning.went)
 	}

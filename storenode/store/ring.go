@@ -117,20 +117,30 @@ func (p *place) keepRing() {
 	}
 	go func() {
 		defer cancel()
-		whole := o.awaitRing(o.turning.came, over)
-		switch {
-		case c == nil:
-		case !whole:
-			env.Table.drop(c, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: env.Self})
-		default:
-			digest, _ := o.turning.result.Digest()
-			if env.Table.retain(c) { // the place behind reads from it until it has everything
-				defer env.Table.release(c)
+		came, went, at := o.turning.came, o.turning.went, rnode.Circled{Moved: o.sink.ring.Moved()}
+		for alone := rnode.NewAlone(env.Now(), at); !alone.Over(env.Now(), at); at.Moved = o.sink.ring.Moved() {
+			look := time.NewTimer(alone.Due() - env.Now())
+			select {
+			case <-came:
+				came, at.Whole = nil, true
+				if c == nil {
+					break
+				}
+				digest, _ := o.turning.result.Digest()
+				if env.Table.retain(c) { // the place behind reads from it until it has everything
+					defer env.Table.release(c)
+				}
+				env.keepOrigin(c, o.meta, digest, pinned)
+			case <-went:
+				went, at.Given = nil, true
+			case <-over:
+				over, at.Broke = nil, !isClosed(o.turning.came)
+			case <-look.C:
 			}
-			env.keepOrigin(c, o.meta, digest, pinned)
+			look.Stop()
 		}
-		if whole {
-			o.awaitRing(o.turning.went, nil)
+		if c != nil && !at.Whole {
+			env.Table.drop(c, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: env.Self})
 		}
 		hub.hideOutput(key, o)
 		for _, e := range edges {
@@ -138,30 +148,4 @@ func (p *place) keepRing() {
 		}
 		o.close(false)
 	}()
-}
-
-// awaitRing reports whether something happens before over, as long as anything
-// moves.
-func (o *output) awaitRing(happens, over <-chan struct{}) bool {
-	look := time.NewTicker(rnode.RingPatience)
-	defer look.Stop()
-	for moved := int64(-1); ; {
-		select {
-		case <-happens:
-			return true
-		case <-over:
-			select {
-			case <-happens:
-				return true
-			default:
-				return false
-			}
-		case <-look.C:
-		}
-		now := o.sink.ring.Moved()
-		if now == moved {
-			return false
-		}
-		moved = now
-	}
 }

@@ -177,9 +177,11 @@ func await(ctx context.Context, c <-chan struct{}, d time.Duration) bool {
 }
 
 // isOver reports whether c is complete or dropped.
-func (c *objectCopy) isOver() bool {
+func (c *objectCopy) isOver() bool { return isClosed(c.over) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-c.over:
+	case <-c:
 		return true
 	default:
 		return false

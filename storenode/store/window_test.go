@@ -58,6 +58,12 @@ func newBench(t *testing.T, memory int64) *bench {
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	b := &bench{events: make(chan reduce.Event, 1000)}
+	own := dataplane.NewPool(dataplane.NewBudget(64 << 20))
+	b.child = own.TryBuffer(benchSize)
+	t.Cleanup(b.child.Release) // once no stream reads it
+	if _, err := b.child.Write(numbers(benchSize, func(i int) uint64 { return uint64(i) })); err != nil {
+		t.Fatal(err)
+	}
 	system := actor.NewActorSystem()
 	t.Cleanup(system.Shutdown)
 	var nodes sync.Map
@@ -97,12 +103,6 @@ func newBench(t *testing.T, memory int64) *bench {
 		rest.Release()
 	})
 
-	own := dataplane.NewPool(dataplane.NewBudget(64 << 20))
-	b.child = own.TryBuffer(benchSize)
-	t.Cleanup(b.child.Release)
-	if _, err := b.child.Write(numbers(benchSize, func(i int) uint64 { return uint64(i) })); err != nil {
-		t.Fatal(err)
-	}
 	source := b.pool.TryBuffer(benchSize)
 	if _, err := source.Write(numbers(benchSize, func(i int) uint64 { return 7 * uint64(i) })); err != nil {
 		t.Fatal(err)
