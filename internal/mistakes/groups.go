@@ -77,7 +77,7 @@ var inGroups = []Mistake{
 	mistake(Groups, "a member that leaves a group tells nobody",
 		"protocol/group/call.go", "			c.tell(node, Gone{Named: g.named(), Ranks: ranks})\n", "",
 		"protocol/group/agree.go", "			m.Gone = append(m.Gone, rank)\n", ""),
-	mistake(Groups, "a node that hears of a revoke tells no other one",
+	mistake(Tests, "a node that hears of a revoke tells no other one",
 		"protocol/group/wave.go", "		for part := range slices.Chunk(w.to[node], maxHops) {", "		for part := range slices.Chunk(w.to[node], maxHops) {\n\t\t\tif len(w.from) > 0 {\n\t\t\t\tbreak\n\t\t\t}"),
 	mistake(Groups, "a node does not repeat news that got lost",
 		"protocol/group/tell.go", "	c.send(e.to, Tell{Num: e.num, News: o.news})\n", ""),

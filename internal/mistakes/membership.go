@@ -134,6 +134,8 @@ var inMembership = []Mistake{
 		"protocol/view/detour.go", "	if stamp == d.direct {", "	if false {"),
 	mistake(Tests, "a node that hung blames the leader",
 		"protocol/view/core.go", "		c.detour.lacks, c.detour.tried = 0, 0\n", ""),
+	mistake(Tests, "a leader that hands over is idle meanwhile",
+		"protocol/view/want.go", " || c.voter.node.BasicStatus().LeadTransferee != raft.None:", " || c.voter.node.BasicStatus().LeadTransferee != raft.None && false:"),
 	mistake(Tests, "a node forgets that it wanted a lease, and had none",
 		"protocol/view/want.go", " || c.member && c.lease < c.wanted ||", " ||"),
 }

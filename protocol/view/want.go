@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"go.etcd.io/raft/v3"
+
 	"github.com/phalanx-go/phalanx"
 )
 
@@ -75,12 +77,13 @@ func (c *Core) beatEvery() time.Duration {
 }
 
 // voterEvery returns how often this leader sends the voters a heartbeat: seldom if it has no
-// requests, and all voters have all decisions.
+// requests, and all voters have all decisions. A leader that hands over takes no command before
+// the next one leads, or ten of its heartbeats are over.
 func (c *Core) voterEvery() time.Duration {
 	l := c.lead
 	switch {
 	case c.cfg.IdleAfter == 0 || len(l.pending) > 0 || c.majority() < l.beat || l.wanted != nil ||
-		c.now-l.stirred < c.cfg.IdleAfter || c.voter.joint() || !c.voter.level():
+		c.now-l.stirred < c.cfg.IdleAfter || c.voter.joint() || !c.voter.level() || c.voter.node.BasicStatus().LeadTransferee != raft.None:
 		return c.cfg.VoterEvery
 	case c.wants():
 		return c.cfg.HeartbeatEvery

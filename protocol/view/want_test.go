@@ -12,15 +12,20 @@ import (
 func idling(t *testing.T) *network { return idlingWith(t, 3) }
 
 func idlingWith(t *testing.T, voters int) *network {
+	return idlingOf(t, voters, "a#1", "b#1", "c#1", "d#1", "e#1")
+}
+
+func idlingOf(t *testing.T, voters int, members ...phalanx.NodeID) *network {
+	t.Helper()
 	w := newNetwork(Config{Shards: 4, Voters: voters, IdleAfter: 500 * time.Millisecond})
 	w.sync = true
-	w.boot("a#1")
-	for _, id := range []phalanx.NodeID{"b#1", "c#1", "d#1", "e#1"} {
-		w.join(id, "a#1")
+	w.boot(members[0])
+	for _, id := range members[1:] {
+		w.join(id, members[0])
 		w.run(500 * time.Millisecond)
 	}
 	w.run(5 * time.Second)
-	if n := len(w.newest().Members); n != 5 {
+	if n := len(w.newest().Members); n != len(members) {
 		t.Fatalf("%d members", n)
 	}
 	return w
@@ -366,5 +371,28 @@ func TestAnIdleNodeIsStuckSinceItWantsALease(t *testing.T) {
 	w.run(100 * time.Millisecond)
 	if !e.alarm.Lost {
 		t.Error("e does not miss the majority")
+	}
+}
+
+// A leader takes no command while it hands over. If its heir does not hear of that, it takes commands
+// again after ten heartbeats, which are not those of an idle leader.
+func TestAnIdleLeaderGivesUpToHandOver(t *testing.T) {
+	w := idlingOf(t, 3, "a#1", "b#1", "c#1")
+	w.node("a#1").voter.node.TransferLeader(raftID("b#1"))
+	w.run(5 * time.Second)
+	leader := w.node("b#1") // two members have one voter, which is a#1
+	if leader.lead == nil {
+		t.Fatal("b#1 does not lead")
+	}
+	leader.voter.node.TransferLeader(raftID("a#1"))
+	leader.voter.node.Advance(leader.voter.node.Ready()) // the message to a#1 is lost
+	w.node("c#1").dead = true
+	for _, n := range w.live() {
+		w.broken(n.id, "c#1")
+		w.propose(n.id, RemoveMember{Node: "c#1", Dead: true})
+	}
+	w.run(2 * time.Second)
+	if v := w.newest(); v.Has("c#1") {
+		t.Errorf("c#1 is dead, and is a member of %v", v)
 	}
 }
