@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
 	nleave "github.com/phalanx-go/phalanx/node/leave"
+	"github.com/phalanx-go/phalanx/protocol/detect"
 	"github.com/phalanx-go/phalanx/protocol/leave"
 	"github.com/phalanx-go/phalanx/storenode/store"
 )
@@ -25,9 +27,13 @@ import (
 // is handed over, but no view shows by the deadline that the node is removed, the node
 // ends and the error is ErrDeadline. Done tells whether it has ended.
 //
+// If no other member stays, since all others leave as well or are gone, the node ends soon, and
+// without an error: a warning in its log names the objects that it had.
+//
 // A node that the others have removed joins again with its complete copies, so that it
 // can hand them over: Leave waits for that. The error is ErrFenced if ctx ends before
-// that, if it is removed as it leaves, or if another process has taken its name. If the node is
+// that, if it is removed as it leaves, or if another process has taken its name. If none of the
+// members that it knows runs any more, it ends, and the error is ErrFenced. If the node is
 // closed meanwhile the error is ErrClosed. Leaving after it has left is safe.
 func (n *Node) Leave(ctx context.Context) error {
 	select {
@@ -95,8 +101,9 @@ func (n *Node) asMember(ctx context.Context) (*life, error) {
 		case <-n.left:
 			return nil, n.ended()
 		case <-ctx.Done():
+			count, some := n.complete()
 			return nil, &phalanx.Error{Op: "leave", Node: l.id, Kind: phalanx.ErrFenced,
-				Err: fmt.Errorf("the other members have removed the node, and it has not joined again yet: it handed nothing over: %w", context.Cause(ctx))}
+				Err: fmt.Errorf("the other members have removed the node, and it has not joined again yet: it handed nothing over, and has %d objects %q: %w", count, some, context.Cause(ctx))}
 		}
 	}
 }
@@ -153,6 +160,9 @@ func (l *life) leave(ctx context.Context) (stays bool, err error) {
 		}
 		return true, fail(kind, fmt.Errorf("the node stays a member: %w", e.Remains))
 	case leave.Left:
+		if e.Alone {
+			l.n.endsAlone("the node leaves, and no other member stays")
+		}
 		switch {
 		case e.Fenced:
 			return true, fail(phalanx.ErrFenced, errors.New("the voters removed the node before it had handed over everything; it joins again"))
@@ -167,14 +177,39 @@ func (l *life) leave(ctx context.Context) (stays bool, err error) {
 	return false, nil
 }
 
-// tellLeaver tells a Leave that is under way the present view. It needs no lock.
+// tellLeaver tells a Leave that is under way the present view, and what is lost. It needs no lock.
 func (l *life) tellLeaver() {
 	l.n.mu.Lock()
 	lv := l.leaver
 	l.n.mu.Unlock()
 	if lv != nil {
 		lv.tell(nleave.Viewed(l.id, *l.view.Load()))
+		lv.tell(l.lost())
 	}
+}
+
+// lost returns what a node that leaves cannot reach.
+func (l *life) lost() leave.Lost {
+	return nleave.Lost(l.id, *l.view.Load(), l.majority.Load() != nil, func(id phalanx.NodeID) bool {
+		s, suspected := l.detector.Suspicion(id)
+		return suspected && s.Cause == detect.Refused
+	})
+}
+
+// endsAlone warns of the objects that end with a node beside which no member stays.
+func (n *Node) endsAlone(why string) {
+	if count, some := n.complete(); count > 0 {
+		n.log.WithField("objects", count).WithField("named", some).Warn(why + ": the objects that only this node had are lost")
+	}
+}
+
+// complete returns how many objects the node has whole, and the first ten of them.
+func (n *Node) complete() (count int, some []phalanx.ObjectID) {
+	for _, info := range n.table.Complete() {
+		some = append(some, info.Object)
+	}
+	slices.Sort(some)
+	return len(some), some[:min(10, len(some))]
 }
 
 // fencedWhileLeaving tells a Leave that is under way that the node was removed. It needs
@@ -182,7 +217,7 @@ func (l *life) tellLeaver() {
 func (l *life) fencedWhileLeaving() {
 	l.removed = true
 	if l.leaver != nil {
-		l.leaver.tell(nleave.Fenced())
+		l.leaver.tell(nleave.Fenced(l.id, *l.view.Load()))
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// A node that has handed over everything ends when its time is over, though nobody is left to
-// agree that it is removed; Leave says so.
+// A node that has handed over everything ends when its time is over, though no
+// majority of the voters is left to agree that it is removed; Leave says so. Another member lives.
 func TestLeaveOfANodeThatNobodyRemoves(t *testing.T) {
 	t.Parallel() // it mostly waits
 	for patience := 4 * time.Second; ; patience *= 2 {
@@ -27,13 +27,13 @@ func TestLeaveOfANodeThatNobodyRemoves(t *testing.T) {
 	}
 }
 
-// leaveUnseen has a node leave within patience, and the others die once it has nothing left but
+// leaveUnseen has a node leave within patience, and most voters die once it has nothing left but
 // a Put, which is given up after half of that time.
 func leaveUnseen(t *testing.T, patience time.Duration) error {
 	t.Helper()
-	nodes := start(t, 3, silent)
+	nodes := start(t, 4, silent)
 	steady(t, nodes)
-	leaver := nodes[2]
+	leaver := nodes[3]
 	r, w := io.Pipe()
 	defer w.Close()
 	put := make(chan error, 1)

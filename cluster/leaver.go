@@ -58,6 +58,7 @@ func (lv *leaver) take() []any {
 // closed meanwhile.
 func (lv *leaver) run(ctx context.Context) leave.Effect {
 	lv.step(nleave.Viewed(lv.l.id, *lv.l.view.Load()))
+	lv.step(lv.l.lost())
 	lv.step(leave.Start{})
 	canceled := ctx.Done()
 	for lv.end == nil {

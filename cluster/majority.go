@@ -12,6 +12,7 @@ import (
 // sees takes this node's finding about the majority of the voters, and reports when it is lost
 // and when it is found again.
 func (l *life) sees(m view.Majority) {
+	defer l.tellLeaver()
 	number := l.view.Load().Number
 	if !m.Lost {
 		if l.majority.Swap(nil) == nil {

@@ -71,6 +71,9 @@ func (l *life) onStopped(who *actor.PID) {
 // again. It may be the only voter.
 const giveUpFor = 2 * time.Second
 
+// errDeserted says that no node runs that a removed node could join again.
+var errDeserted = errors.New("each seed, and each member of the last view, refuses connections")
+
 // confirmFor bounds how long a node that has joined again gives no object before
 // it knows whether its copies are still valid. It does not wait for an owner that is
 // silent for longer: complete copies can be read without it.
@@ -115,8 +118,11 @@ func (n *Node) rejoin(old *life) *actors.NodeRejoined {
 		if err := l.join(ctx, true, known...); err != nil {
 			l.log.WithError(err).Warn("the node could not join again yet")
 			l.end(true)
-			if errors.Is(err, phalanx.ErrRefused) {
+			switch {
+			case errors.Is(err, phalanx.ErrRefused):
 				return nil, backoff.Permanent(err)
+			case len(n.leaves) > 0 && l.members.Deserted():
+				return nil, backoff.Permanent(fmt.Errorf("%w: %w", errDeserted, err))
 			}
 			return nil, err
 		}
@@ -128,6 +134,12 @@ func (n *Node) rejoin(old *life) *actors.NodeRejoined {
 	if errors.Is(err, phalanx.ErrRefused) {
 		go n.finish(&phalanx.Error{Op: "leave", Node: old.id, Kind: phalanx.ErrFenced,
 			Err: fmt.Errorf("the other members have removed the node, and do not admit it again: objects that only this node had are lost: %w", err)})
+		return nil
+	}
+	if errors.Is(err, errDeserted) {
+		n.endsAlone("the node leaves, and no member runs any more that it could join again")
+		go n.finish(&phalanx.Error{Op: "leave", Node: old.id, Kind: phalanx.ErrFenced,
+			Err: fmt.Errorf("the other members have removed the node, and none of them runs any more: objects that only this node had are lost: %w", err)})
 		return nil
 	}
 	if err != nil {

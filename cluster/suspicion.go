@@ -27,8 +27,9 @@ func (l *life) suspect(s detect.Suspect) {
 	l.lookAgain()
 }
 
-// lookAgain has the view's part of this node see whom it suspects.
+// lookAgain has the view's part of this node see whom it suspects, and a Leave that is under way.
 func (l *life) lookAgain() {
+	l.tellLeaver()
 	if m := l.agreeing.Load(); m != nil {
 		m.Look()
 	}

@@ -74,7 +74,15 @@ func (n *node) leave(d time.Duration, back bool, fate *rand.Rand) {
 	l := &leaver{n: n, core: leave.New(leave.Config{Deadline: n.clock() + d, AtOnce: 2}), nums: nleave.Requests{}, fate: fate, stay: math.MaxInt}
 	n.leaver, n.going, n.back = l, true, back
 	l.viewed()
+	n.tellLeaver()
 	l.step(leave.Start{})
+}
+
+// tellLeaver tells a node that leaves what is lost.
+func (n *node) tellLeaver() {
+	if n.leaver != nil {
+		n.leaver.step(nleave.Lost(n.id, n.view, n.minority, func(id phalanx.NodeID) bool { return n.refusing[id] }))
+	}
 }
 
 // viewed gives the core the present view.
@@ -143,12 +151,20 @@ func (l *leaver) do(e leave.Effect) {
 	case leave.Left:
 		if e.Fenced {
 			w.met["leave: fenced meanwhile"]++
+			w.audit.fenced(n)
+			if w.together {
+				w.fail("(2.1) %s is to join again, and no member stays", n.id)
+			}
 			n.leaver = nil
 			n.fenced()
 			return
 		}
 		w.met["left"]++
-		w.audit.handedOver(n)
+		if e.Alone {
+			w.met["left, and no other member stays"]++
+		} else {
+			w.audit.handedOver(n)
+		}
 		n.goes()
 	case leave.Failed:
 		w.met["leave failed"]++

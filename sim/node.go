@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -42,6 +43,8 @@ type node struct {
 	detector *detect.Core
 	routes   *detect.Routes
 	overdue  *detect.Overdue
+	refusing map[phalanx.NodeID]bool // nodes that it suspects since they refuse connections
+	minority bool                    // the majority of the voters is lost, as it finds
 	gone     map[phalanx.NodeID]bool // nodes that the view has removed
 	viewDue  time.Duration           // when the view's core needs a tick; 0: not looked at since the last
 	wanted   time.Duration           // when the node last wanted a lease
@@ -120,7 +123,7 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	h.next = nil
 	h.lives++
 	n := &node{w: w, host: h, life: h.lives, id: phalanx.MakeNodeID(h.name, h.lives), born: w.now, tried: -time.Hour, kept: kept, again: kept != nil,
-		gone: map[phalanx.NodeID]bool{}, table: copies.NewTable(), owns: map[phalanx.ObjectID]*own{}, fetches: map[phalanx.ObjectID]*fetcher{}, in: map[uint64]*incoming{}}
+		gone: map[phalanx.NodeID]bool{}, refusing: map[phalanx.NodeID]bool{}, table: copies.NewTable(), owns: map[phalanx.ObjectID]*own{}, fetches: map[phalanx.ObjectID]*fetcher{}, in: map[uint64]*incoming{}}
 	if h.process == nil {
 		h.process = &Process{w: w, host: h, born: w.now, ticks: make([]time.Duration, len(w.services))}
 	}
@@ -221,8 +224,13 @@ func (n *node) tickView() {
 	}
 	if n.viewDue <= n.clock() {
 		n.viewDue = 0
-		n.stepView(view.Tick{Now: n.clock()})
+		n.stepView(view.Tick{Suspects: n.suspects(), Now: n.clock()})
 	}
+}
+
+// suspects returns the voters that the node suspects.
+func (n *node) suspects() []phalanx.NodeID {
+	return slices.DeleteFunc(n.detector.Suspects(), func(id phalanx.NodeID) bool { return !slices.Contains(n.core.View().Voters, id) })
 }
 
 // receive handles one message.
@@ -359,11 +367,14 @@ func (n *node) doView(e view.Effect) {
 		n.process.leased(n, e.Until)
 	case view.Fenced:
 		if n.leaver != nil {
-			n.leaver.step(leave.Fenced())
+			n.leaver.step(leave.Fenced(n.id, n.view))
 			return
 		}
 		n.w.audit.fenced(n)
 		n.fenced()
+	case view.Majority:
+		n.minority = e.Lost
+		n.tellLeaver()
 	case view.GaveUp: // its proposer in the node proposes it again
 		n.w.met["command given up"]++
 	case view.Reject:
@@ -405,6 +416,7 @@ func (n *node) publish(v view.View) {
 		case member.Leave:
 			if n.leaver != nil {
 				n.leaver.viewed()
+				n.tellLeaver()
 			}
 		}
 	}

@@ -30,7 +30,7 @@ func Rare() []string {
 		"place ended: its coordinator is gone", "place ordered of no member", "place has waited for room", "output given up", "output made again", "source of a reduce starts over", "source of a reduce lost",
 		"lost place found by asking", "reduce: moved", "target streams into another reduce", "target starts over that streams into another reduce",
 		"coordinator restarted", "coordinator resumed", "coordinator failed too often", "panic: coordinator in the midst of a step", "target made again under another generation",
-		"command given up", "left", "leave: copy handed over", "leave: what runs is given up", "leave: fenced meanwhile", "leave failed",
+		"command given up", "left", "leave: copy handed over", "leave: what runs is given up", "leave: fenced meanwhile", "leave failed", "all leave", "left, and no other member stays",
 		"refused by a node that leaves: put", "refused by a node that leaves: reduce", "refused by a node that leaves: place",
 	}
 }

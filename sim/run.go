@@ -63,17 +63,18 @@ type world struct {
 	audit  *audit
 	leases map[leaseKey]bool // all leases that owners have granted
 
-	script  []*line
-	doing   *line
-	paired  bool          // owner and backup of a shard were struck at once
-	busy    bool          // a fault is under way
-	mends   []func()      // end the faults
-	calmed  bool          // no more faults come
-	lost    bool          // a majority of the voters died
-	anew    anew          // the outcome of forming the cluster anew
-	deaths  int           // of processes and machines, with everything that they had
-	quiet   time.Duration // since when the cluster is at rest
-	listens bool          // a message that is sent now may be one too many
+	script   []*line
+	doing    *line
+	paired   bool          // owner and backup of a shard were struck at once
+	busy     bool          // a fault is under way
+	mends    []func()      // end the faults
+	calmed   bool          // no more faults come
+	together bool          // all nodes leave, and none crashes meanwhile
+	lost     bool          // a majority of the voters died
+	anew     anew          // the outcome of forming the cluster anew
+	deaths   int           // of processes and machines, with everything that they had
+	quiet    time.Duration // since when the cluster is at rest
+	listens  bool          // a message that is sent now may be one too many
 
 	alone    bool
 	every    time.Duration // nodes look at their timers so often
@@ -317,6 +318,7 @@ func (w *world) finish() {
 		w.fail("(23) %s", left)
 	}
 	w.silence()
+	w.allLeave()
 }
 
 // deleteAll begins a Delete of every object, and returns a function that reports whether all have

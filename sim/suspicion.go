@@ -26,10 +26,14 @@ func (n *node) stepDetector(ev detect.Event) {
 			n.beat(e.Node)
 		case detect.Suspect:
 			n.w.met["node suspected: "+e.Cause.String()]++
+			n.refusing[e.Node] = e.Cause == detect.Refused
+			n.tellLeaver()
 			n.suspect(e.Node)
 		case detect.Trust:
 			n.w.met["node trusted again"]++
 			n.routes.Forget(e.Node)
+			delete(n.refusing, e.Node)
+			n.tellLeaver()
 		case detect.Accuse:
 			n.w.send(n.id, e.To, accusation{e.Node, e.Cause, e.Told})
 		case detect.Remove:

@@ -10,8 +10,21 @@ import (
 	"syscall"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+func main() { os.Exit(run(interrupted(), os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)) }
+
+// interrupted returns a context that ends with the first SIGINT or SIGTERM. A second signal ends
+// the process at once, with the code that a shell gives a process that the signal has killed. The
+// system would not do that where SIGINT is ignored, as in a process that a script has started in
+// the background.
+func interrupted() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		s, _ := (<-signals).(syscall.Signal)
+		os.Exit(128 + int(s))
+	}()
+	return ctx
 }

@@ -31,8 +31,9 @@ func (a *app) nodeCommand() *cobra.Command {
 		Long: `Node runs a node until it is interrupted (SIGINT, SIGTERM); then it hands over the
 objects that only it has, and leaves the cluster. If it cannot within --leave-timeout,
 since other nodes have no memory for example, it prints what remains, goes on serving
-other nodes, and tries again. A second signal ends it at once; objects that only it has
-are lost then.
+other nodes, and tries again. If all nodes are asked to end, or the others are gone, it
+ends soon, and its log names the objects that are lost. A second signal ends it at once;
+objects that only it has are lost then.
 
 Give all nodes one set of --seeds: the control addresses of one, three or five of them,
 which may name the node itself. The seeds begin the cluster once most of them run; a
@@ -155,15 +156,19 @@ func (a *app) node(ctx context.Context, s *settings) error {
 
 // leave has a node leave. While it cannot, it is a member, since the data that only it has
 // would be lost with it. It tries again until it has left; a second signal ends the process.
+// A node that the others have removed, and that has not joined again in time, ends: it serves
+// no node.
 func leave(n *cluster.Node, each time.Duration, log logrus.FieldLogger) error {
 	for {
 		was := n.ID()
 		ctx, cancel := context.WithTimeout(context.Background(), each)
 		err := n.Leave(ctx)
-		if err != nil && errors.Is(err, phalanx.ErrFenced) {
-			rejoined(ctx, n, was)
-		}
+		stranded := err != nil && errors.Is(err, phalanx.ErrFenced) && !rejoined(ctx, n, was)
 		cancel()
+		if stranded {
+			n.Close()
+			return err
+		}
 		select {
 		case <-n.Done():
 			return err
@@ -173,19 +178,20 @@ func leave(n *cluster.Node, each time.Duration, log logrus.FieldLogger) error {
 	}
 }
 
-// rejoined waits until a node that was removed has joined again.
-func rejoined(ctx context.Context, n *cluster.Node, was phalanx.NodeID) {
+// rejoined waits until a node that was removed has joined again, and reports whether it has.
+func rejoined(ctx context.Context, n *cluster.Node, was phalanx.NodeID) bool {
 	again := time.NewTicker(100 * time.Millisecond)
 	defer again.Stop()
 	for n.ID() == was {
 		select {
 		case <-again.C:
 		case <-n.Done():
-			return
+			return false
 		case <-ctx.Done():
-			return
+			return false
 		}
 	}
+	return true
 }
 
 func servedNode(n *cluster.Node) httpapi.Node { return served{n} }

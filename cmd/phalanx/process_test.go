@@ -76,7 +76,13 @@ func (o *errOutput) String() string {
 // start runs the program; what it prints is read line by line.
 func start(t *testing.T, args ...string) *daemon {
 	t.Helper()
-	d := &daemon{Cmd: exec.CommandContext(t.Context(), program, args...), errs: &errOutput{}}
+	return startProgram(t, program, args...)
+}
+
+// startProgram is start with another program.
+func startProgram(t *testing.T, name string, args ...string) *daemon {
+	t.Helper()
+	d := &daemon{Cmd: exec.CommandContext(t.Context(), name, args...), errs: &errOutput{}}
 	d.Env = clean(os.Environ())
 	d.Stderr = d.errs
 	out, err := d.StdoutPipe()

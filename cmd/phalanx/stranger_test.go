@@ -57,8 +57,8 @@ func TestStrangersAreRefused(t *testing.T) {
 	if got := string(fetch(t, up.HTTP+"/v1/objects/a")); got != "bytes" {
 		t.Errorf("got %q", got)
 	}
-	first.interrupt(t, syscall.SIGTERM)
 	if said := first.errs.String(); said != "" {
 		t.Errorf("the node logged %s", said)
 	}
+	first.interrupt(t, syscall.SIGTERM)
 }

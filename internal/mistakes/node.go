@@ -200,6 +200,8 @@ var inNode = []Mistake{
 		"node/reduce/place.go", "	p.core.Step(core.PlaceTick{Now: now})", "	p.core.Step(core.PlaceTick{})"),
 	mistake(Tests, "memory for an earlier output shows the present one",
 		"node/reduce/place.go", "if ev.Gen == p.output.is.Gen {\n\t\t\tp.output.roomy", "if true {\n\t\t\tp.output.roomy"),
+	mistake(Tests, "a member that leaves as well counts as one that stays and is gone",
+		"node/leave/leave.go", "m.ID != self && !m.Leaving && gone(m.ID)", "m.ID != self && gone(m.ID)"),
 	mistake(Tests, "a leaving node takes the answer to a request that it has taken back",
 		"node/leave/leave.go", "if r[c] != num {", "if r[c] == 0 {"),
 	mistake(Tests, "an output is given up that lacks a child which was replaced",

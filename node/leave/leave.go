@@ -35,9 +35,25 @@ func Viewed(self phalanx.NodeID, v view.View) core.Viewed {
 	return ev
 }
 
-// Fenced is later than every view: the node hears that it was removed, and not in which view. A
-// removal that it has asked for may be void by now.
-func Fenced() core.Viewed { return core.Viewed{Number: math.MaxUint64, Left: math.MaxUint64} }
+// Fenced is later than every view: the node hears that it was removed, and not in which view. V is
+// the last view that it has. A removal that it has asked for may be void by now.
+func Fenced(self phalanx.NodeID, v view.View) core.Viewed {
+	ev := Viewed(self, v)
+	ev.Number, ev.Left, ev.Member = math.MaxUint64, math.MaxUint64, false
+	return ev
+}
+
+// Lost returns what the node has lost: the majority of the voters, and members that stay, whose
+// processes are known to be gone.
+func Lost(self phalanx.NodeID, v view.View, majority bool, gone func(phalanx.NodeID) bool) core.Lost {
+	ev := core.Lost{Majority: majority}
+	for _, m := range v.Members {
+		if m.ID != self && !m.Leaving && gone(m.ID) {
+			ev.Gone++
+		}
+	}
+	return ev
+}
 
 // Requests has the numbers of the unanswered requests to the owners of copies.
 type Requests map[core.Copy]uint64

@@ -38,8 +38,28 @@ func TestANodeIsFencedAsItLeaves(t *testing.T) {
 			removing = removing || removes
 		}
 	}
-	if got := c.Step(1, Fenced()); !removing || len(got) == 0 || got[len(got)-1] != (core.Left{Fenced: true}) {
+	if got := c.Step(1, Fenced("c", view.View{Members: []view.Member{{ID: "a"}, {ID: "b", Leaving: true}, {ID: "c", Leaving: true}}})); !removing || len(got) == 0 || got[len(got)-1] != (core.Left{Fenced: true}) {
 		t.Errorf("it asks to be removed: %v; it is removed: %+v", removing, got)
+	}
+}
+
+// A node that is removed as all others leave does not join again.
+func TestANodeIsFencedAsAllLeave(t *testing.T) {
+	all := view.View{Members: []view.Member{{ID: "b", Leaving: true}, {ID: "c", Leaving: true}}}
+	c := core.New(core.Config{Deadline: 10})
+	c.Step(0, Viewed("c", all))
+	c.Step(0, core.Start{})
+	if got := c.Step(1, Fenced("c", all)); len(got) == 0 || got[len(got)-1] != (core.Left{Alone: true}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Only members that stay, beside the node, count as lost.
+func TestLost(t *testing.T) {
+	v := view.View{Members: []view.Member{{ID: "a"}, {ID: "b", Leaving: true}, {ID: "c"}, {ID: "d"}}}
+	gone := func(id phalanx.NodeID) bool { return id != "d" }
+	if got := Lost("a", v, true, gone); got != (core.Lost{Majority: true, Gone: 1}) {
+		t.Errorf("%+v", got)
 	}
 }
 

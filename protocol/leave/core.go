@@ -11,6 +11,7 @@ const (
 	proposeAgain = 2 * time.Second       // less than the view's patience with a command
 	lookAgain    = 50 * time.Millisecond // while something runs
 	lookForGone  = 5 * time.Second       // while owners are asked
+	aloneFor     = 2 * time.Second       // a majority that hangs, or a firewall that refuses connections, may last shorter
 	mostClosing  = 10                    // closing looks: by then they find only copies that Gets leave again and again
 )
 
@@ -18,8 +19,8 @@ const (
 //
 // Invariant: Remove comes only after a look at everything that found nothing that runs
 // and no copy that is not in kept, unless Gets have left copies before each of mostClosing
-// looks. The node goes only by a Remove whose View is not older than the Left of the view:
-// else a member that keeps a copy may be gone.
+// looks. As long as a member stays, the node goes only by a Remove whose View is not older than
+// the Left of the view: else a member that keeps a copy may be gone.
 type Core struct {
 	cfg      Config
 	now      time.Duration
@@ -32,6 +33,9 @@ type Core struct {
 	propose  time.Duration // when Mark or Remove is repeated
 	giveUp   time.Duration // when the running work is given up
 	gaveUp   bool
+	lost     Lost
+	alone    bool          // see deserted
+	aloneAt  time.Duration // since when
 
 	looking bool // a Look was not answered yet
 	here    Here
@@ -76,6 +80,8 @@ func (c *Core) Step(now time.Duration, ev Event) []Effect {
 		c.asks.waits(ev.Copy, ev.Node)
 	case Answered:
 		c.answered(ev)
+	case Lost:
+		c.lost = ev
 	case Cancel:
 		if c.removing { // the others may remove it at any time
 			c.end(Left{Unseen: true})
@@ -83,7 +89,10 @@ func (c *Core) Step(now time.Duration, ev Event) []Effect {
 			c.fail(true)
 		}
 	}
-	if c.started && !c.over {
+	if was := c.alone; c.started && !c.over {
+		if c.alone = c.deserted(); c.alone && !was {
+			c.aloneAt = c.now
+		}
 		c.advance()
 	}
 	out := c.out
@@ -203,10 +212,10 @@ func (c *Core) answered(a Answered) {
 // advance does all work that is possible now.
 func (c *Core) advance() {
 	switch {
-	case c.known && !c.view.Member:
-		c.end(Left{Fenced: !c.removing})
-	case c.known && c.view.Others == 0:
-		c.end(Left{})
+	case c.known && !c.view.Member: // the view may not say by which request: its removal may have lost shards
+		c.end(Left{Fenced: !c.removing && c.view.Stay > 0, Alone: c.view.Stay == 0})
+	case c.known && c.view.Others == 0, c.alone && c.now >= c.aloneUntil():
+		c.end(Left{Alone: true})
 	case c.now >= c.cfg.Deadline && c.removing:
 		c.end(Left{Unseen: true})
 	case c.now >= c.cfg.Deadline:
@@ -220,6 +229,13 @@ func (c *Core) advance() {
 		c.handOver()
 	}
 }
+
+// deserted reports whether the node can neither hand over nor be removed: the majority of the
+// voters is lost, and every other member leaves as well or is known to be gone.
+func (c *Core) deserted() bool { return c.known && c.lost.Majority && c.lost.Gone >= c.view.Stay }
+
+// aloneUntil returns when a node that is alone goes.
+func (c *Core) aloneUntil() time.Duration { return min(c.aloneAt+aloneFor, c.cfg.Deadline) }
 
 // asOf returns the number of the view since which others keep the copies in kept.
 func (c *Core) asOf() uint64 { return max(c.marked, c.view.Left) }
@@ -324,6 +340,9 @@ func (c *Core) Due() (time.Duration, bool) {
 		return 0, false
 	}
 	at := c.cfg.Deadline
+	if c.alone {
+		at = c.aloneUntil()
+	}
 	if c.known && (c.marked == 0 || c.removing) {
 		at = min(at, c.propose)
 	} else if c.known {

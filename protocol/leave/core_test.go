@@ -262,7 +262,7 @@ func TestSaysWhatRemains(t *testing.T) {
 // Nobody stays, or nobody else is there: there is nobody to hand over to.
 func TestNobodyStays(t *testing.T) {
 	h := begin(t, 10*time.Second, 0)
-	if h.ended != (Left{}) {
+	if h.ended != (Left{Alone: true}) {
 		t.Errorf("alone: %#v", h.ended)
 	}
 	h = begin(t, 10*time.Second, 1)
@@ -273,7 +273,7 @@ func TestNobodyStays(t *testing.T) {
 		t.Errorf("%v: it waits for one that leaves too", h.did)
 	}
 	h.learn(func(v *Viewed) { v.Others = 0 })
-	if h.ended != (Left{}) {
+	if h.ended != (Left{Alone: true}) {
 		t.Errorf("%#v", h.ended)
 	}
 }

@@ -13,6 +13,10 @@
 // that others do not keep, and no shard that is not handed over. Since nothing new begins,
 // nothing can come after it.
 //
+// Where no other member stays, the node hands over nothing: all others leave as well, or are gone.
+// It goes when it is removed, whoever asked for that; or when no view can be decided any more, since
+// the majority of the voters is lost, for aloneFor. There is no member that it could join again.
+//
 // A node that fails to leave goes on being a member as before: it takes back its mark, so
 // that others that leave can rely on it. It can try again.
 //

@@ -48,6 +48,13 @@ type (
 		Text string
 	}
 
+	// Lost tells whether the majority of the voters is lost, so that no view is decided, and
+	// how many of the members that stay are known to be gone.
+	Lost struct {
+		Majority bool
+		Gone     int
+	}
+
 	// Cancel tells that the caller does not want to wait any longer.
 	Cancel struct{}
 
@@ -82,6 +89,7 @@ func (Viewed) event()   {}
 func (Saw) event()      {}
 func (Waits) event()    {}
 func (Answered) event() {}
+func (Lost) event()     {}
 func (Cancel) event()   {}
 func (Tick) event()     {}
 
@@ -122,7 +130,8 @@ type (
 
 	// Left ends it: the node may go.
 	Left struct {
-		Fenced bool // the others have removed it before Remove, and may not keep its copies
+		Fenced bool // the others have removed it before Remove, and may not keep its copies, and some of them stay
+		Alone  bool // no other member stays, or all that stay are gone: its copies go with it
 		Unseen bool // it has handed over all, and no view says that it is removed
 	}
 

@@ -1,11 +1,13 @@
 package membership
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/phalanx-go/phalanx"
 )
@@ -93,6 +95,26 @@ func (a *answers) stuck() bool {
 	}
 	return false
 }
+
+// deserted reports whether the processes of all nodes that are asked are gone: each refuses
+// connections.
+func (a *answers) deserted() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	gone := 0
+	for _, said := range a.of {
+		switch {
+		case errors.Is(said.err, syscall.ECONNREFUSED):
+			gone++
+		case said.err != nil || said.answer.From != a.self:
+			return false
+		}
+	}
+	return gone > 0
+}
+
+// Deserted reports whether each node that Join has asked, and none is this one, refuses connections.
+func (m *Membership) Deserted() bool { return m.answers.deserted() }
 
 // missing returns the seeds that have not answered.
 func (a *answers) missing() (out []string) {
