@@ -256,6 +256,10 @@ var inNode = []Mistake{
 		"node/member/bring.go", "case to != self && !passed:", "case to != self:"),
 	mistake(Tests, "a shard that was lost long ago is told to be lost again",
 		"node/member/changes.go", "s.LostAt == s.Epoch && s.LostAt != 0:", "s.LostAt != 0:"),
+	mistake(Tests, "the barriers do not learn which managers are about to leave",
+		"node/member/services.go", "Members: members, Leaving: leaving}", "Members: members, Leaving: leaving[:0]}"),
+	mistake(Tests, "a group waits for members that do not have the service",
+		"node/member/services.go", "members, _ := v.IDs(feature)", "members, _ := v.IDs(\"\")"),
 	mistake("protocol/join NotLetIn", "an incarnation asks for ever to be let in",
 		"protocol/join/core.go", "if c.now-c.entered > EnterFor {", "if false {"),
 }

@@ -4,5 +4,5 @@
 //
 // Package cluster and its membership do it, and so does package sim.
 //
-// Hosts: cluster, cluster/internal/membership, sim.
+// Hosts: barrier, cluster, cluster/internal/membership, group, sim, sim/barriers, sim/groups.
 package member

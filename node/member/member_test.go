@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/barrier"
+	"github.com/phalanx-go/phalanx/protocol/group"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
@@ -97,5 +99,20 @@ func TestBring(t *testing.T) {
 		if got := OfView("a", x.to, x.passed); got != x.want {
 			t.Errorf("%+v: %d", x, got)
 		}
+	}
+}
+
+// The services learn only the members that have them. A member that is about to leave manages no
+// barrier any more, and is in its groups until it has left.
+func TestServices(t *testing.T) {
+	with := func(id phalanx.NodeID, leaving bool, features ...string) view.Member {
+		return view.Member{ID: id, Leaving: leaving, Features: features}
+	}
+	v := view.View{Number: 7, Members: []view.Member{with("a", false, "x"), with("b", true, "x", "y"), with("c", true, "y"), with("d", false)}}
+	if got, want := ForBarriers("x", "a", v), (barrier.Viewed{Self: "a", Number: 7, Members: []phalanx.NodeID{"a", "b"}, Leaving: []phalanx.NodeID{"b"}}); !reflect.DeepEqual(got, want) {
+		t.Errorf("the barriers learn %+v, want %+v", got, want)
+	}
+	if got, want := ForGroups("x", "a", v), (group.Viewed{Self: "a", Number: 7, Members: map[phalanx.NodeID]bool{"a": true, "b": true}}); !reflect.DeepEqual(got, want) {
+		t.Errorf("the groups learn %+v, want %+v", got, want)
 	}
 }
