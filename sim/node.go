@@ -34,10 +34,11 @@ type node struct {
 	todo     []view.Effect // in order
 	doing    bool
 	view     view.View
-	member   bool          // it was in a view
-	tried    time.Duration // when it last asked to join
-	again    bool          // its process was a member before
-	enters   bool          // it has asked to be let in, first at entered
+	majority *view.Majority // the loss of the majority of the voters, as the node sees it; nil: it is not lost
+	member   bool           // it was in a view
+	tried    time.Duration  // when it last asked to join
+	again    bool           // its process was a member before
+	enters   bool           // it has asked to be let in, first at entered
 	entered  time.Duration
 	detector *detect.Core
 	routes   *detect.Routes
@@ -221,8 +222,13 @@ func (n *node) tickView() {
 	}
 	if n.viewDue <= n.clock() {
 		n.viewDue = 0
-		n.stepView(view.Tick{Now: n.clock()})
+		n.look()
 	}
+}
+
+// look has the view's core see which nodes this one suspects.
+func (n *node) look() {
+	n.stepView(view.Tick{Suspects: n.detector.Suspects(), Now: n.clock()})
 }
 
 // receive handles one message.
@@ -332,6 +338,8 @@ func (n *node) doView(e view.Effect) {
 	case view.Unanswered:
 		n.w.met["leader that does not answer"]++
 		n.stepDetector(detect.Broken{Node: e.Node, Now: n.clock()})
+	case view.Majority:
+		n.sees(e)
 	case view.SendReply:
 		n.post(e.To, reply{e.Reply})
 	case view.SendHalt:

@@ -392,8 +392,10 @@ func (w *world) restartStranded() bool {
 // noAnswer is the reason of a Get that waits for a silent owner.
 const noAnswer = "its directory shard has not answered"
 
-// unavailable checks (22) where the cluster can decide no view any more: every call ends in time.
+// unavailable checks (22) where the cluster can decide no view any more: every member finds that
+// the majority is lost, and every call ends in time.
 func (w *world) unavailable() {
+	w.must(settled, "every member has found that the majority is lost", w.allSeeLoss)
 	var gets []*call
 	for _, n := range w.alive() {
 		if n.member {

@@ -30,6 +30,7 @@ func (n *node) stepDetector(ev detect.Event) {
 		case detect.Trust:
 			n.w.met["node trusted again"]++
 			n.routes.Forget(e.Node)
+			n.look()
 		case detect.Accuse:
 			n.w.send(n.id, e.To, accusation{e.Node, e.Cause, e.Told})
 		case detect.Remove:
@@ -132,6 +133,7 @@ func (n *node) suspect(id phalanx.NodeID) {
 	n.sever(id)
 	n.stepView(view.PeerBroken{Node: id, Now: n.clock()})
 	n.closes(id, true)
+	n.look()
 }
 
 // closes has a node that can hear it notice that its connections with this one are closed.

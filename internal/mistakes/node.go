@@ -260,6 +260,8 @@ var inNode = []Mistake{
 		"node/member/services.go", "Members: members, Leaving: leaving}", "Members: members, Leaving: leaving[:0]}"),
 	mistake(Tests, "a group waits for members that do not have the service",
 		"node/member/services.go", "members, _ := v.IDs(feature)", "members, _ := v.IDs(\"\")"),
+	mistake(Tests, "each voter that goes missing is a further loss of the majority",
+		"node/member/majority.go", "(before != nil) != m.Lost", "before != nil || m.Lost"),
 	mistake("protocol/join NotLetIn", "an incarnation asks for ever to be let in",
 		"protocol/join/core.go", "if c.now-c.entered > EnterFor {", "if false {"),
 }

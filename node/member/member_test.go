@@ -116,3 +116,23 @@ func TestServices(t *testing.T) {
 		t.Errorf("the groups learn %+v, want %+v", got, want)
 	}
 }
+
+// The application hears of a loss once, although others of the voters go missing meanwhile, and once of its end.
+func TestNews(t *testing.T) {
+	lost := view.Majority{Lost: true, Missing: []phalanx.NodeID{"b"}}
+	for _, x := range []struct {
+		what   string
+		before *view.Majority
+		now    view.Majority
+		want   bool
+	}{
+		{"the majority is lost", nil, lost, true},
+		{"another voter is missing", &lost, view.Majority{Lost: true, Missing: []phalanx.NodeID{"b", "c"}}, false},
+		{"the majority is found", &lost, view.Majority{}, true},
+		{"the next incarnation finds it too", nil, view.Majority{}, false},
+	} {
+		if got := News(x.before, x.now); got != x.want {
+			t.Errorf("%s: it is news: %v, want %v", x.what, got, x.want)
+		}
+	}
+}
