@@ -207,10 +207,10 @@ func (w *world) calm() {
 // begin starts the first nodes and waits until each is a member.
 func (w *world) begin() {
 	w.weather = calm
-	w.newHost().begin(nil)
+	w.newHost().begin(nil, nil)
 	for range w.shape.nodes - 1 {
 		w.until(w.now+w.draw(50*time.Millisecond), func() bool { return false })
-		w.newHost().begin(nil)
+		w.newHost().begin(nil, nil)
 	}
 	w.must(10*time.Second, "the first nodes are members", w.members)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx/node/member"
 	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/detect"
+	"github.com/phalanx-go/phalanx/protocol/join"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
@@ -151,6 +152,7 @@ func (n *node) broken(id phalanx.NodeID, control bool) {
 	n.streamsBroke(id)
 	if control {
 		n.reduces.connectionBroke(id)
+		n.joins(join.Broken{})
 		n.stepView(view.PeerBroken{Node: id, Now: n.clock()})
 	}
 	n.stepDetector(detect.Broken{Node: id, Now: n.clock()})

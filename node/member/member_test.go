@@ -7,6 +7,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/barrier"
 	"github.com/phalanx-go/phalanx/protocol/group"
+	"github.com/phalanx-go/phalanx/protocol/join"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
@@ -133,6 +134,29 @@ func TestNews(t *testing.T) {
 	} {
 		if got := News(x.before, x.now); got != x.want {
 			t.Errorf("%s: it is news: %v, want %v", x.what, got, x.want)
+		}
+	}
+}
+
+// A node that may be about to enter lets nobody in. A node that is in a cluster has a view of its own.
+func TestWelcome(t *testing.T) {
+	v := view.View{Cluster: "a", Members: []view.Member{a}}
+	in, alone := join.Answer{From: "a", Cluster: "a", Ready: true}, join.Answer{From: "c"}
+	enters := join.Answer{From: "b", Cluster: "a", Ready: true, Promise: "a"}
+	for _, x := range []struct {
+		what     string
+		says, by join.Answer
+		want     join.Answer
+		view     bool
+	}{
+		{"a member", in, alone, in, true},
+		{"a member that meets a member", in, join.Answer{From: "c", Cluster: "c"}, in, false},
+		{"a node that is about to enter", enters, alone, join.Answer{From: "b", Promise: "a"}, false},
+		{"a node that waits", alone, alone, alone, false},
+	} {
+		says, sent := Welcome(x.says, x.by, v)
+		if says != x.want || (sent.Cluster != "") != x.view {
+			t.Errorf("%s says %+v, with the view %v", x.what, says, sent)
 		}
 	}
 }
