@@ -13,6 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/messages"
+	"github.com/phalanx-go/phalanx/node/member"
 	core "github.com/phalanx-go/phalanx/protocol/barrier"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
@@ -144,5 +145,5 @@ func look(ctx context.Context, n *cluster.Node, pid *actor.PID) (*messages.Barri
 // ManagersOf returns the members that manage the barriers called name, the primary
 // first, with the default settings.
 func ManagersOf(v view.View, name string) []phalanx.NodeID {
-	return core.ManagersOf(viewed(v.Members[0].ID, v), name)
+	return core.ManagersOf(member.ForBarriers(Name, v.Members[0].ID, v), name)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/phalanx-go/phalanx/barrier/message"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/messages"
+	"github.com/phalanx-go/phalanx/node/member"
 	core "github.com/phalanx-go/phalanx/protocol/barrier"
-	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
 // Name is the name of the service's actor, and of the feature that members have in the
@@ -173,13 +173,7 @@ func (a *asked) stop() {
 func (s *service) viewed(c actor.Context, m cluster.Viewed) {
 	s.holdsIn(c, m)
 	s.self = m.Self
-	s.step(c, viewed(m.Self, m.View))
-}
-
-// viewed is a view as the core takes it: the members that have the service.
-func viewed(self phalanx.NodeID, v view.View) core.Viewed {
-	members, leaving := v.IDs(Name)
-	return core.Viewed{Self: self, Number: v.Number, Members: members, Leaving: leaving}
+	s.step(c, member.ForBarriers(Name, m.Self, m.View))
 }
 
 // ask takes a call.

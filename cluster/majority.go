@@ -6,6 +6,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/node/member"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
@@ -14,16 +15,17 @@ import (
 func (l *life) sees(m view.Majority) {
 	defer l.tellLeaver()
 	number := l.view.Load().Number
-	if !m.Lost {
-		if l.majority.Swap(nil) == nil {
-			return
-		}
+	var now *view.Majority
+	if m.Lost {
+		now = &m
+	}
+	switch news := member.News(l.majority.Swap(now), m); {
+	case !news:
+	case !m.Lost:
 		found := actors.MajorityFound{View: number, Took: l.n.clock() - m.Since}
 		l.log.Warn(found.String())
 		l.n.system.EventStream.Publish(found)
-		return
-	}
-	if before := l.majority.Swap(&m); before == nil {
+	default:
 		lost := actors.MajorityLost{View: number, Voters: m.Voters, Missing: m.Missing}
 		l.log.Error(lost.String() + "; the cluster decides nothing, and calls that need the directory wait or fail, until they are back. Voters that hang or are cut off come back by themselves. " +
 			"Voters that have died do not, also if they are started again, as new members: then run the command `phalanx recover` at one of the living nodes, which forms the cluster anew")

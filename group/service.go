@@ -9,8 +9,8 @@ import (
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/messages"
+	"github.com/phalanx-go/phalanx/node/member"
 	core "github.com/phalanx-go/phalanx/protocol/group"
-	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
 // Name is the name of the service's actor, and of the feature that members have in the
@@ -114,7 +114,7 @@ func (s *service) Receive(c actor.Context) {
 		s.ended(c, m.Who)
 	case cluster.Viewed:
 		s.self = m.Self
-		s.step(c, viewed(m.Self, m.View))
+		s.step(c, member.ForGroups(Name, m.Self, m.View))
 		for _, members := range s.open.groups { // a node may go whose member had left before
 			for _, g := range members {
 				g.viewed()
@@ -154,7 +154,7 @@ func (s *service) start(c actor.Context) {
 func (s *service) view(c actor.Context) {
 	if v := s.node.View(); v.Has(s.node.ID()) {
 		s.self = s.node.ID()
-		s.step(c, viewed(s.self, v))
+		s.step(c, member.ForGroups(Name, s.self, v))
 	}
 }
 
@@ -170,17 +170,6 @@ func (s *service) end() {
 			g.leave(phalanx.ErrClosed, errLeft)
 		}
 	}
-}
-
-// viewed is a view as the core takes it: the members that have the service.
-func viewed(self phalanx.NodeID, v view.View) core.Viewed {
-	e := core.Viewed{Self: self, Number: v.Number, Members: map[phalanx.NodeID]bool{}}
-	for _, m := range v.Members {
-		if m.Has(Name) {
-			e.Members[m.ID] = true
-		}
-	}
-	return e
 }
 
 // ask takes a call.

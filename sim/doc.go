@@ -13,7 +13,8 @@
 //
 // In some runs the application's op fails on one source of one Reduce (op.go).
 //
-// Nodes also leave in good order (leave.go): the members that stay keep all objects of a node that
+// Nodes join by asking seeds over the same network (join.go): each is ready by its deadline, or
+// tries again as a new incarnation. Nodes also leave in good order (leave.go): the members that stay keep all objects of a node that
 // goes.
 //
 // The seed also draws faults (faults.go): nodes die and come back as new incarnations, hang, are

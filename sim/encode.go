@@ -10,7 +10,6 @@ import (
 	"github.com/phalanx-go/phalanx/messages"
 	"github.com/phalanx-go/phalanx/protocol/detect"
 	"github.com/phalanx-go/phalanx/protocol/directory"
-	"github.com/phalanx-go/phalanx/protocol/join"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
@@ -79,9 +78,14 @@ func (w *world) encoded(from, to phalanx.NodeID, m any) (encoded, error) {
 	case carried:
 		return m.encode(w, from)
 	case joinReply:
-		return toActor(messages.JoinReplyToProto(join.Answer{From: from, Cluster: m.view.Cluster}, m.view, nil), func(p *messages.JoinReply) (any, error) {
-			_, v, err := messages.JoinReplyFromProto(p)
-			return joinReply{v}, err
+		return toActor(messages.JoinReplyToProto(m.says, m.view, nil), func(p *messages.JoinReply) (any, error) {
+			says, v, err := messages.JoinReplyFromProto(p)
+			return joinReply{m.num, says, v}, err
+		})
+	case joinAsk:
+		return toActor(messages.JoinRequestToProto(w.byID[from].asMember(), view.Common{}, m.says), func(p *messages.JoinRequest) (any, error) {
+			_, _, says, err := messages.JoinRequestFromProto(p)
+			return joinAsk{m.num, says}, err
 		})
 	case accusation:
 		return toActor(messages.SuspicionToProto(from, detect.Accuse{To: to, Node: m.node, Cause: m.cause, Told: m.told}), func(p *messages.Suspicion) (any, error) {

@@ -26,7 +26,7 @@ type host struct {
 
 // newHost adds a machine to the world.
 func (w *world) newHost() *host {
-	h := &host{w: w, name: fmt.Sprintf("n%d", len(w.hosts))}
+	h := &host{w: w, name: hostName(len(w.hosts))}
 	w.hosts = append(w.hosts, h)
 	return h
 }
@@ -113,7 +113,7 @@ func (n *node) disconnect(control bool) {
 func (h *host) restart() {
 	h.off = false
 	if h.life == nil && h.next == nil {
-		h.begin(nil)
+		h.begin(nil, nil)
 	}
 }
 
@@ -151,7 +151,16 @@ func (n *node) fenced() {
 	n.end(&phalanx.Error{Kind: phalanx.ErrFenced, Err: fmt.Errorf("the cluster has removed %s", n.id)})
 	h.life = nil
 	n.disconnect(false)
-	h.next = func() { h.begin(kept) }
+	known := n.joining.known
+	if n.member {
+		known = []string{}
+		for _, m := range n.view.Members {
+			if m.ID != n.id {
+				known = append(known, m.ID.Name())
+			}
+		}
+	}
+	h.next = func() { h.begin(kept, known) }
 	w.after(50*time.Millisecond+w.draw(50*time.Millisecond), func() {
 		h.later(func() {
 			if h.next != nil && h.lives == n.life {

@@ -81,7 +81,7 @@ func (n *node) leave(d time.Duration, back bool, fate *rand.Rand) {
 // tellLeaver tells a node that leaves what is lost.
 func (n *node) tellLeaver() {
 	if n.leaver != nil {
-		n.leaver.step(nleave.Lost(n.id, n.view, n.minority, func(id phalanx.NodeID) bool { return n.refusing[id] }))
+		n.leaver.step(nleave.Lost(n.id, n.view, n.majority != nil, func(id phalanx.NodeID) bool { return n.refusing[id] }))
 	}
 }
 

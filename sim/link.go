@@ -49,7 +49,7 @@ func (w *world) linkFails() {
 			n.panicShard(i)
 		}
 	}
-	w.step(w.newHost().begin(nil), "joins")
+	w.step(w.newHost().begin(nil, nil), "joins")
 	w.must(decidedIn, "voters have decided a change of the view, and all members know it, although a link fails", func() bool { return w.undecided() == "" })
 	for _, c := range ways {
 		w.cutOff(c[0], c[1], false)

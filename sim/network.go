@@ -159,7 +159,8 @@ func finishes(m any) bool {
 
 // sendTo brings m to the life that a machine runs when it arrives.
 func (w *world) sendTo(from phalanx.NodeID, h *host, m any) {
-	w.weathered(func() { w.deliverTo(from, h, m) })
+	decode := w.encode(from, phalanx.NodeID(h.name), m)
+	w.weathered(func() { w.deliverTo(from, h, decode()) })
 }
 
 // weathered calls deliver once, twice or never, as the weather is.

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -35,16 +34,13 @@ type node struct {
 	todo     []view.Effect // in order
 	doing    bool
 	view     view.View
-	member   bool          // it was in a view
-	tried    time.Duration // when it last asked to join
-	again    bool          // its process was a member before
-	enters   bool          // it has asked to be let in, first at entered
-	entered  time.Duration
+	majority *view.Majority // the loss of the majority of the voters, as the node sees it; nil: it is not lost
+	member   bool           // it was in a view
+	joining  joining
 	detector *detect.Core
 	routes   *detect.Routes
 	overdue  *detect.Overdue
 	refusing map[phalanx.NodeID]bool // nodes that it suspects since they refuse connections
-	minority bool                    // the majority of the voters is lost, as it finds
 	gone     map[phalanx.NodeID]bool // nodes that the view has removed
 	viewDue  time.Duration           // when the view's core needs a tick; 0: not looked at since the last
 	wanted   time.Duration           // when the node last wanted a lease
@@ -109,25 +105,33 @@ type (
 		relayed bool
 		cmd     view.Command
 	}
-	joinAsk   struct{}
-	joinReply struct{ view view.View }
+	joinAsk struct {
+		num  uint64
+		says join.Answer
+	}
+	joinReply struct {
+		num  uint64
+		says join.Answer
+		view view.View
+	}
 )
 
 // clock is the time since the node's start, the only time that its cores see.
 func (n *node) clock() time.Duration { return n.w.now - n.born }
 
-// begin starts a life. The very first life boots the cluster; all others ask the other machines to
-// join.
-func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
+// begin starts a life, which joins. If the process was a member before, it has kept copies, and knows
+// other members.
+func (h *host) begin(kept map[phalanx.ObjectID]*copied, known []string) *node {
 	w := h.w
 	h.next = nil
 	h.lives++
-	n := &node{w: w, host: h, life: h.lives, id: phalanx.MakeNodeID(h.name, h.lives), born: w.now, tried: -time.Hour, kept: kept, again: kept != nil,
+	n := &node{w: w, host: h, life: h.lives, id: phalanx.MakeNodeID(h.name, h.lives), born: w.now, kept: kept,
 		gone: map[phalanx.NodeID]bool{}, refusing: map[phalanx.NodeID]bool{}, table: copies.NewTable(), owns: map[phalanx.ObjectID]*own{}, fetches: map[phalanx.ObjectID]*fetcher{}, in: map[uint64]*incoming{}}
 	if h.process == nil {
 		h.process = &Process{w: w, host: h, born: w.now, ticks: make([]time.Duration, len(w.services))}
 	}
 	n.process = h.process
+	n.joining = newJoining(n, known)
 	n.client = newClient(n)
 	n.memory, n.pace, n.leases = newMemory(n), pace.New(paceLimits), pace.Leases{}
 	n.reduces = newReduces(n)
@@ -145,9 +149,7 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	w.nodes = append(w.nodes, n)
 	w.byID[n.id] = n
 	h.life = n
-	if len(w.nodes) == 1 {
-		n.stepView(view.Boot{Now: n.clock()})
-	}
+	n.joins(join.Start{})
 	n.after(0, n.tick)
 	return n
 }
@@ -157,28 +159,6 @@ func (n *node) asMember() view.Member {
 	return view.Member{ID: n.id, Control: "-", Data: "-", Features: n.w.features}
 }
 
-const joinAgain = 500 * time.Millisecond
-
-// join asks the other machines to join, until the node is a member. A first life has EnterFor from the
-// first answer on, as in join.Core; a later one from its begin on.
-func (n *node) join() {
-	w := n.w
-	if n.member || len(w.nodes) == 1 || w.now-n.tried < joinAgain {
-		return
-	}
-	if (n.enters || n.again) && n.clock()-n.entered > join.EnterFor { // the node tries again as a new incarnation
-		w.met["join given up"]++
-		n.fenced()
-		return
-	}
-	n.tried = w.now
-	for _, h := range w.hosts {
-		if h != n.host {
-			w.sendTo(n.id, h, joinAsk{})
-		}
-	}
-}
-
 // tickEvery is how often a node looks at its timers; aloneEvery, where no caller uses the store.
 const (
 	tickEvery  = 10 * time.Millisecond
@@ -186,8 +166,7 @@ const (
 )
 
 func (n *node) tick() {
-	n.join()
-	if n.over {
+	if n.tickJoin(); n.over {
 		return
 	}
 	if n.tickView(); n.over {
@@ -212,6 +191,7 @@ func (n *node) tick() {
 	n.tickProbes()
 	n.memory.tick()
 	n.reduces.tick()
+	n.admitted()
 	n.after(n.w.every, n.tick)
 	n.w.step(n, "tick")
 }
@@ -224,13 +204,13 @@ func (n *node) tickView() {
 	}
 	if n.viewDue <= n.clock() {
 		n.viewDue = 0
-		n.stepView(view.Tick{Suspects: n.suspects(), Now: n.clock()})
+		n.look()
 	}
 }
 
-// suspects returns the voters that the node suspects.
-func (n *node) suspects() []phalanx.NodeID {
-	return slices.DeleteFunc(n.detector.Suspects(), func(id phalanx.NodeID) bool { return !slices.Contains(n.core.View().Voters, id) })
+// look has the view's core see which nodes this one suspects.
+func (n *node) look() {
+	n.stepView(view.Tick{Suspects: n.detector.Suspects(), Now: n.clock()})
 }
 
 // receive handles one message.
@@ -282,19 +262,9 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 	case carried:
 		n.bring(from, m)
 	case joinAsk:
-		if n.view.Has(n.id) {
-			n.w.send(n.id, from, joinReply{n.view})
-		}
+		n.welcome(from, m)
 	case joinReply:
-		if !n.member {
-			if !n.enters && !n.again {
-				n.entered = n.clock()
-			}
-			n.enters = true
-			n.stepView(view.Learn{From: from, View: m.view, Now: n.clock()})
-			old, _ := m.view.Namesake(n.id) // that life is over: a name has one life at a time
-			n.stepView(view.Propose{Command: view.AddMember{Member: n.asMember(), Replaces: old.ID}, Now: n.clock()})
-		}
+		n.welcomed(from, m)
 	case open:
 		n.opened(from, m)
 	case closing:
@@ -308,6 +278,7 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 	default:
 		n.reduces.receive(from, m)
 	}
+	n.admitted()
 	n.w.step(n, "message")
 }
 
@@ -340,6 +311,9 @@ func (n *node) doView(e view.Effect) {
 	case view.Unanswered:
 		n.w.met["leader that does not answer"]++
 		n.stepDetector(detect.Broken{Node: e.Node, Now: n.clock()})
+	case view.Majority:
+		n.sees(e)
+		n.tellLeaver()
 	case view.SendReply:
 		n.post(e.To, reply{e.Reply})
 	case view.SendHalt:
@@ -372,9 +346,6 @@ func (n *node) doView(e view.Effect) {
 		}
 		n.w.audit.fenced(n)
 		n.fenced()
-	case view.Majority:
-		n.minority = e.Lost
-		n.tellLeaver()
 	case view.GaveUp: // its proposer in the node proposes it again
 		n.w.met["command given up"]++
 	case view.Reject:
@@ -388,6 +359,7 @@ func (n *node) publish(v view.View) {
 	if n.member = n.member || v.Has(n.id); !n.member {
 		return // learned on the way in
 	}
+	n.joining.viewed = n.joining.viewed || v.Has(n.id)
 	old := n.view
 	n.view = v
 	for _, s := range member.Learn(n.id, old, v) {

@@ -79,7 +79,7 @@ func (w *world) plan() []action {
 // joins has a node join.
 func (w *world) joins(*rand.Rand) string {
 	w.met["join"]++
-	n := w.newHost().begin(nil)
+	n := w.newHost().begin(nil, nil)
 	w.step(n, "joins")
 	return "join of " + string(n.id)
 }

@@ -47,6 +47,10 @@ func (w *world) undecided() string {
 			return fmt.Sprintf("%s has %v", n.id, n.view)
 		case n.client.lease <= n.clock():
 			return fmt.Sprintf("%s has no lease", n.id)
+		case !n.joining.ready:
+			return fmt.Sprintf("%s is not ready", n.id)
+		case n.majority != nil:
+			return fmt.Sprintf("%s: %v", n.id, n.majority)
 		}
 	}
 	stay := len(alive)

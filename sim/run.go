@@ -208,10 +208,10 @@ func (w *world) calm() {
 // begin starts the first nodes and waits until each is a member.
 func (w *world) begin() {
 	w.weather = calm
-	w.newHost().begin(nil)
+	w.newHost().begin(nil, nil)
 	for range w.shape.nodes - 1 {
 		w.until(w.now+w.draw(50*time.Millisecond), func() bool { return false })
-		w.newHost().begin(nil)
+		w.newHost().begin(nil, nil)
 	}
 	w.must(10*time.Second, "the first nodes are members", w.members)
 }
@@ -394,8 +394,10 @@ func (w *world) restartStranded() bool {
 // noAnswer is the reason of a Get that waits for a silent owner.
 const noAnswer = "its directory shard has not answered"
 
-// unavailable checks (22) where the cluster can decide no view any more: every call ends in time.
+// unavailable checks (22) where the cluster can decide no view any more: every member finds that
+// the majority is lost, and every call ends in time.
 func (w *world) unavailable() {
+	w.must(settled, "every member has found that the majority is lost", w.allSeeLoss)
 	var gets []*call
 	for _, n := range w.alive() {
 		if n.member {

@@ -135,7 +135,7 @@ func (s *World) Find(id phalanx.NodeID) *Process {
 
 // Join adds a node, and calls then when it is a member.
 func (s *World) Join(then func()) {
-	n, latest := s.w.newHost().begin(nil), s.w.now+time.Second
+	n, latest := s.w.newHost().begin(nil, nil), s.w.now+time.Second
 	var look func()
 	look = func() {
 		if s.Well(n.process) || s.w.now > latest {

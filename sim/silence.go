@@ -33,7 +33,7 @@ func (w *world) overhear(from, to phalanx.NodeID, m any) {
 		return
 	}
 	switch m := m.(type) {
-	case toView, pushView, beat, reply:
+	case toView, pushView, beat, reply, joinReply:
 	case letter:
 		if w.services[m.service].silent {
 			w.fail("(26) the world has nothing left to do, and %s sends %T%+v to %s", from, m.message, m.message, to)

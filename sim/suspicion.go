@@ -8,6 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx/node/member"
 	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/detect"
+	"github.com/phalanx-go/phalanx/protocol/join"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
@@ -34,6 +35,7 @@ func (n *node) stepDetector(ev detect.Event) {
 			n.routes.Forget(e.Node)
 			delete(n.refusing, e.Node)
 			n.tellLeaver()
+			n.look()
 		case detect.Accuse:
 			n.w.send(n.id, e.To, accusation{e.Node, e.Cause, e.Told})
 		case detect.Remove:
@@ -136,6 +138,7 @@ func (n *node) suspect(id phalanx.NodeID) {
 	n.sever(id)
 	n.stepView(view.PeerBroken{Node: id, Now: n.clock()})
 	n.closes(id, true)
+	n.look()
 }
 
 // closes has a node that can hear it notice that its connections with this one are closed.
@@ -153,6 +156,7 @@ func (n *node) broken(id phalanx.NodeID, control bool) {
 	n.streamsBroke(id)
 	if control {
 		n.reduces.connectionBroke(id)
+		n.joins(join.Broken{})
 		n.stepView(view.PeerBroken{Node: id, Now: n.clock()})
 	}
 	n.stepDetector(detect.Broken{Node: id, Now: n.clock()})

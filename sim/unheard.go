@@ -21,7 +21,7 @@ func (w *world) unheard() {
 		return
 	}
 	for len(w.alive()) < unheardOf {
-		w.newHost().begin(nil)
+		w.newHost().begin(nil, nil)
 	}
 	w.quiet = w.now
 	w.must(settled, "the cluster is at rest with more members", w.atRest)
@@ -41,7 +41,7 @@ func (w *world) unheard() {
 	from.host.struck(w.now)
 	to.struck(w.now)
 	if r.IntN(2) == 0 {
-		w.step(w.newHost().begin(nil), "joins")
+		w.step(w.newHost().begin(nil, nil), "joins")
 	}
 	w.until(w.now+drawn(r, 3*time.Second), func() bool { return false })
 	from.want()

@@ -108,6 +108,8 @@ var inMembership = []Mistake{
 		"protocol/detect/core.go", "if c.owed > c.ticked {", "if false {"),
 	mistake(Tests, "most voters that are missing now count as missing since the last tick",
 		"protocol/view/majority.go", "if a.most && !most {", "if a.most && !most && false {"),
+	mistake(Store, "a lost majority is noticed by the lack of leases alone",
+		"protocol/view/majority.go", "if id != c.cfg.Self.ID && slices.Contains(suspects, id) {", "if false {"),
 	mistake(Tests, "an idle node misses the majority before it can have got a lease",
 		"protocol/view/majority.go", "			a.heard = max(a.heard, c.now+c.cfg.LeaseFor)\n", ""),
 	mistake(Tests, "an idle node misses the majority since its last tick",

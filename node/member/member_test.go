@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/barrier"
+	"github.com/phalanx-go/phalanx/protocol/group"
+	"github.com/phalanx-go/phalanx/protocol/join"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
@@ -96,6 +99,64 @@ func TestBring(t *testing.T) {
 	}{{"a", true, Take}, {"a", false, Drop}, {"c", false, Pass}, {"c", true, Drop}} {
 		if got := OfView("a", x.to, x.passed); got != x.want {
 			t.Errorf("%+v: %d", x, got)
+		}
+	}
+}
+
+// The services learn only the members that have them. A member that is about to leave manages no
+// barrier any more, and is in its groups until it has left.
+func TestServices(t *testing.T) {
+	with := func(id phalanx.NodeID, leaving bool, features ...string) view.Member {
+		return view.Member{ID: id, Leaving: leaving, Features: features}
+	}
+	v := view.View{Number: 7, Members: []view.Member{with("a", false, "x"), with("b", true, "x", "y"), with("c", true, "y"), with("d", false)}}
+	if got, want := ForBarriers("x", "a", v), (barrier.Viewed{Self: "a", Number: 7, Members: []phalanx.NodeID{"a", "b"}, Leaving: []phalanx.NodeID{"b"}}); !reflect.DeepEqual(got, want) {
+		t.Errorf("the barriers learn %+v, want %+v", got, want)
+	}
+	if got, want := ForGroups("x", "a", v), (group.Viewed{Self: "a", Number: 7, Members: map[phalanx.NodeID]bool{"a": true, "b": true}}); !reflect.DeepEqual(got, want) {
+		t.Errorf("the groups learn %+v, want %+v", got, want)
+	}
+}
+
+// The application hears of a loss once, although others of the voters go missing meanwhile, and once of its end.
+func TestNews(t *testing.T) {
+	lost := view.Majority{Lost: true, Missing: []phalanx.NodeID{"b"}}
+	for _, x := range []struct {
+		what   string
+		before *view.Majority
+		now    view.Majority
+		want   bool
+	}{
+		{"the majority is lost", nil, lost, true},
+		{"another voter is missing", &lost, view.Majority{Lost: true, Missing: []phalanx.NodeID{"b", "c"}}, false},
+		{"the majority is found", &lost, view.Majority{}, true},
+		{"the next incarnation finds it too", nil, view.Majority{}, false},
+	} {
+		if got := News(x.before, x.now); got != x.want {
+			t.Errorf("%s: it is news: %v, want %v", x.what, got, x.want)
+		}
+	}
+}
+
+// A node that may be about to enter lets nobody in. A node that is in a cluster has a view of its own.
+func TestWelcome(t *testing.T) {
+	v := view.View{Cluster: "a", Members: []view.Member{a}}
+	in, alone := join.Answer{From: "a", Cluster: "a", Ready: true}, join.Answer{From: "c"}
+	enters := join.Answer{From: "b", Cluster: "a", Ready: true, Promise: "a"}
+	for _, x := range []struct {
+		what     string
+		says, by join.Answer
+		want     join.Answer
+		view     bool
+	}{
+		{"a member", in, alone, in, true},
+		{"a member that meets a member", in, join.Answer{From: "c", Cluster: "c"}, in, false},
+		{"a node that is about to enter", enters, alone, join.Answer{From: "b", Promise: "a"}, false},
+		{"a node that waits", alone, alone, alone, false},
+	} {
+		says, sent := Welcome(x.says, x.by, v)
+		if says != x.want || (sent.Cluster != "") != x.view {
+			t.Errorf("%s says %+v, with the view %v", x.what, says, sent)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package barriers
 
 import (
+	"github.com/phalanx-go/phalanx/node/member"
 	"github.com/phalanx-go/phalanx/protocol/barrier"
 	"github.com/phalanx-go/phalanx/sim"
 )
@@ -30,7 +31,7 @@ func (s *service) Panics(n *sim.Process) bool {
 	for _, e := range w.hosts[n].held.Again(watches, calls) {
 		w.ask(n, e)
 	}
-	w.step(n, viewed(n.Self, n.View))
+	w.step(n, member.ForBarriers(Kind.Name, n.Self, n.View))
 	return true
 }
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/messages"
+	"github.com/phalanx-go/phalanx/node/member"
 	"github.com/phalanx-go/phalanx/protocol/barrier"
 	"github.com/phalanx-go/phalanx/protocol/leave"
-	"github.com/phalanx-go/phalanx/protocol/view"
 	"github.com/phalanx-go/phalanx/sim"
 )
 
@@ -58,12 +58,6 @@ func (s *service) begin(h *host) {
 		Attempts: h.number<<32 + s.restarts<<20})
 }
 
-// viewed returns a view as a core takes it.
-func viewed(self phalanx.NodeID, v view.View) barrier.Viewed {
-	members, leaving := v.IDs(Kind.Name)
-	return barrier.Viewed{Self: self, Number: v.Number, Members: members, Leaving: leaving}
-}
-
 // Learned gives a core its view.
 func (s *service) Learned(p *sim.Process) {
 	if s.hosts[p] == nil {
@@ -74,7 +68,7 @@ func (s *service) Learned(p *sim.Process) {
 		s.work.loseAll(p)
 	}
 	s.hosts[p].as = p.Self
-	s.step(p, viewed(p.Self, p.View))
+	s.step(p, member.ForBarriers(Kind.Name, p.Self, p.View))
 }
 
 // Leased tells a core of its lease. It asks for the next lease if a call waits.
@@ -182,7 +176,7 @@ func (s *service) step(p *sim.Process, e barrier.Event) {
 
 // massacre crashes all managers of a barrier at once.
 func (s *service) massacre() string {
-	gone := barrier.ManagersOf(viewed("", s.View()), "b0")
+	gone := barrier.ManagersOf(member.ForBarriers(Kind.Name, "", s.View()), "b0")
 	all := slices.DeleteFunc(s.Live(), func(p *sim.Process) bool { return !slices.Contains(gone, p.Self) })
 	if s.restarts > 0 || !s.Crash(all...) { // another manager may still lack the state
 		return "the managers of b0 are needed"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/messages"
+	node "github.com/phalanx-go/phalanx/node/member"
 	"github.com/phalanx-go/phalanx/protocol/group"
 	"github.com/phalanx-go/phalanx/sim"
 )
@@ -36,13 +37,7 @@ func (s *service) Learned(p *sim.Process) {
 	if s.cores[p] == nil {
 		s.cores[p] = group.NewCore(group.Config{})
 	}
-	e := group.Viewed{Self: p.Self, Number: p.View.Number, Members: map[phalanx.NodeID]bool{}}
-	for _, m := range p.View.Members {
-		if m.Has(Kind.Name) {
-			e.Members[m.ID] = true
-		}
-	}
-	s.step(p, e)
+	s.step(p, node.ForGroups(Kind.Name, p.Self, p.View))
 }
 
 // Leased does nothing: a group needs no lease.

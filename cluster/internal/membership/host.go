@@ -223,24 +223,18 @@ func (a *instance) hear(c actor.Context, m proto.Message, now time.Duration) {
 // welcome gives a node that wants to join this node's state, and if this is a member the
 // view, which tells the other node the members to ask.
 func (a *instance) welcome(m *messages.JoinRequest) *messages.JoinReply {
-	member, common, by, err := messages.JoinRequestFromProto(m)
+	asks, common, by, err := messages.JoinRequestFromProto(m)
 	if err == nil {
 		if why := a.m.cfg.Common.Admit(common); why != nil {
 			err = a.m.fail("join", phalanx.ErrRefused, why)
 		}
 	}
 	if err == nil {
-		a.m.cfg.Log.WithField(logging.Peer, member.ID).Debug("a node asks to join")
-		a.joining(join.Asked{By: by, At: member.Control})
+		a.m.cfg.Log.WithField(logging.Peer, asks.ID).Debug("a node asks to join")
+		a.joining(join.Asked{By: by, At: asks.Control})
 	}
-	says, v := a.join.Answer(), a.core.View()
+	says, v := member.Welcome(a.join.Answer(), by, a.core.View())
 	says.Stuck = a.lost
-	if !v.Has(a.m.cfg.Self.ID) { // it is about to be one
-		says.Cluster, says.Ready = "", false
-	}
-	if says.Cluster == "" || by.Cluster != "" { // it is none, or the other one needs no view
-		v = view.View{}
-	}
 	return messages.JoinReplyToProto(says, v, err)
 }
 
