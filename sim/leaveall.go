@@ -22,7 +22,7 @@ func (w *world) allLeave() {
 			w.put(n, phalanx.ObjectID(fmt.Sprint("last/", i)), putPlan{bytes: []byte(n.id), copies: 1, failAt: -1})
 		}
 	}
-	within := 5 * time.Second
+	within := 10 * time.Second // each of the last nodes may find for 2 s that it is alone
 	if r.IntN(3) == 0 {
 		w.weather, within = someWeather(r), 40*time.Second
 	}

@@ -90,7 +90,7 @@ func (n *node) making(id phalanx.ObjectID) bool {
 
 // noneStays reports whether all members leave: then nobody keeps what they have.
 func (a *audit) noneStays() bool {
-	return !slices.ContainsFunc(a.newest.Members, func(m view.Member) bool { return !m.Leaving })
+	return len(a.newest.Members) > 0 && !slices.ContainsFunc(a.newest.Members, func(m view.Member) bool { return !m.Leaving })
 }
 
 // lost checks an ObjectLost: the object is not inline, promised no more copies than one fault can

@@ -142,6 +142,8 @@ var inMembership = []Mistake{
 		"protocol/view/detour.go", "	if stamp == d.direct {", "	if false {"),
 	mistake(Tests, "a node that hung blames the leader",
 		"protocol/view/core.go", "		c.detour.lacks, c.detour.tried = 0, 0\n", ""),
+	mistake(Tests, "a leader with many requests asks no member for a later view",
+		"protocol/view/leading.go", "	c.freeSnapshots()\n	c.seek()\n	c.lead.beat = c.now\n", "	c.freeSnapshots()\n	c.lead.beat = c.now\n"),
 	mistake(Tests, "a leader that hands over is idle meanwhile",
 		"protocol/view/want.go", " || c.voter.node.BasicStatus().LeadTransferee != raft.None:", " || c.voter.node.BasicStatus().LeadTransferee != raft.None && false:"),
 	mistake(Tests, "a node forgets that it wanted a lease, and had none",

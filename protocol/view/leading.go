@@ -85,8 +85,6 @@ func (c *Core) observe() {
 
 func (c *Core) tickLeader() {
 	if c.now-c.lead.beat >= c.voterEvery() {
-		c.freeSnapshots()
-		c.seek()
 		c.askVoters()
 	}
 	c.remindMissing()
@@ -98,8 +96,11 @@ func (c *Core) tickLeader() {
 	}
 }
 
-// askVoters sends the voters a heartbeat.
+// askVoters sends the voters a heartbeat. A leader with many requests does so for these, and may
+// never be late by its timer.
 func (c *Core) askVoters() {
+	c.freeSnapshots()
+	c.seek()
 	c.lead.beat = c.now
 	c.voter.node.Tick()
 }

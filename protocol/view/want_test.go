@@ -396,3 +396,31 @@ func TestAnIdleLeaderGivesUpToHandOver(t *testing.T) {
 		t.Errorf("c#1 is dead, and is a member of %v", v)
 	}
 }
+
+// A leader that has lost the voters asks the other members for a later view, however often it is
+// asked for something.
+func TestABusyLeaderAsksForALaterView(t *testing.T) {
+	w := idling(t)
+	leader := w.node("a#1")
+	if leader.lead == nil {
+		t.Fatal("a#1 does not lead")
+	}
+	for _, id := range leader.view.Voters {
+		w.cut[[2]phalanx.NodeID{"a#1", id}], w.cut[[2]phalanx.NodeID{id, "a#1"}] = true, true
+	}
+	for end := w.now + 10*time.Second; w.now < end && !leader.fenced; {
+		for _, id := range []phalanx.NodeID{"b#1", "c#1"} {
+			w.broken(id, "a#1")
+			w.propose(id, RemoveMember{Node: "a#1", Dead: true})
+		}
+		for range 20 {
+			w.want("b#1")
+			w.run(10 * time.Millisecond)
+			w.now = max(w.now, leader.lead.beat+leader.cfg.VoterEvery) // the timer is late
+			w.want("a#1")
+		}
+	}
+	if !leader.fenced {
+		t.Errorf("a#1 knows %v, and the others %v", leader.view, w.newest())
+	}
+}
