@@ -150,7 +150,7 @@ func TestBadPuts(t *testing.T) {
 		{"a shape out of range", storenode.Put{Bytes: large[:16], Meta: phalanx.Meta{DType: phalanx.Float32, Shape: []int64{-1, 4}}}, phalanx.ErrInvalid, []string{"[-1 4]"}},
 		{"too many dimensions", storenode.Put{Bytes: large[:16], Meta: phalanx.Meta{Shape: make([]int64, 33)}}, phalanx.ErrInvalid, []string{"33 dimensions"}},
 		{"a negative size", storenode.Put{Reader: bytes.NewReader(nil), Meta: phalanx.Meta{Size: -2}}, phalanx.ErrInvalid, []string{"-2"}},
-		{"a negative number of copies", storenode.Put{Bytes: large[:4], Copies: -1}, phalanx.ErrInvalid, []string{"-1 copies"}},
+		{"a negative number of copies", storenode.Put{Bytes: large[:4], Copies: -1}, phalanx.ErrInvalid, []string{"Copies is -1"}},
 		{"a reader that is too short", storenode.Put{Reader: bytes.NewReader(large[:100]), Meta: phalanx.Meta{Size: 101}}, phalanx.ErrAborted, []string{"after 100 of 101 bytes"}},
 		{"a long reader that is too short", storenode.Put{Reader: bytes.NewReader(large[:1<<20]), Meta: phalanx.Meta{Size: 2 << 20}}, phalanx.ErrAborted, []string{"after 1048576 of 2097152 bytes"}},
 		{"a reader that is too long", storenode.Put{Reader: bytes.NewReader(large[:101]), Meta: phalanx.Meta{Size: 100}}, phalanx.ErrInvalid, []string{"100"}},
