@@ -29,7 +29,9 @@ func (n *node) sees(m view.Majority) {
 	}
 	since := n.born + m.Since
 	well := func(v *node) bool { return !v.over && w.audit.steady(v, since) }
-	if w.shape.faults <= bounded && well(n) && w.most(m.Voters, well) {
+	// A change of the voters needs a majority of the old ones and of the new ones, which may be one.
+	changes := slices.ContainsFunc(w.audit.newest.Members, func(m view.Member) bool { return m.Leaving })
+	if w.shape.faults <= bounded && !changes && well(n) && w.most(m.Voters, well) {
 		w.fail("(22) %s and most voters are well, and it sees the %v", n.id, m)
 	}
 }

@@ -75,8 +75,11 @@ func (w *world) newServices(kinds []Kind) {
 // Cruel reports whether the cluster may lose all that it knows of something: many nodes may die at
 // once, or so many have died that an operator formed the cluster anew.
 func (s *World) Cruel() bool {
-	return s.cruel || s.w.met["cluster formed anew"] > 0 || s.w.audit.noneStays()
+	return s.cruel || s.w.met["cluster formed anew"] > 0 || s.AllLeave()
 }
+
+// AllLeave reports whether no member stays: the last ones hand nothing over.
+func (s *World) AllLeave() bool { return s.w.audit.noneStays() }
 
 // Seed returns the run's seed.
 func (s *World) Seed() uint64 { return s.w.seed }

@@ -70,11 +70,15 @@ func (c *Core) install() {
 		}
 	}
 	for _, k := range sorted(best) {
-		c.take(best[k], age[k])
+		if !c.outlived(best[k]) {
+			c.take(best[k], age[k])
+		}
 	}
 	for _, g := range c.found {
 		for _, h := range g.replicas {
-			if r := c.replicas[h.Key]; !slices.Contains(c.managers(h.Key), g.from) {
+			if r := c.replicas[h.Key]; r == nil {
+				c.send(g.from, Forget{Key: h.Key, Term: c.terms.Term})
+			} else if !slices.Contains(c.managers(h.Key), g.from) {
 				r.spare = append(r.spare, g.from)
 			}
 		}
@@ -91,6 +95,13 @@ func (c *Core) install() {
 		}
 	}
 	c.hearEarly()
+}
+
+// outlived reports whether this node knows that the barrier of a replica that was found has fired. A
+// former manager may have the state from before: it did not hear of it, and a backup would say the
+// same (Confirm.Fired), but there may be none.
+func (c *Core) outlived(h Held) bool {
+	return c.replicas[h.Key] == nil && h.State.Anew == 0 && c.past.knows(h.Key.digest())
 }
 
 // take becomes the primary of a replica that was found. If this node made its last batch itself
