@@ -206,7 +206,7 @@ func (a *audit) shard(n *node, i int) {
 			a.w.leases[leaseKey{id, l.ID}] = true
 		}
 		a.dead(n, i, id, p)
-		if m := a.w.oracle.model(id); p.State == directory.Deleted && !p.Changing && p.Pushes == 0 && !s.Warming() && m.gone == 0 {
+		if m := a.w.oracle.model(id); p.State == directory.Deleted && !p.Changing && p.Pushes == 0 && !s.Warming() && m.gone == 0 && !a.deposed(id, epoch) {
 			m.gone = a.w.now
 		}
 		a.before[id] = before{epoch, p}
@@ -278,6 +278,13 @@ func (a *audit) dead(n *node, shard int, id phalanx.ObjectID, p directory.Pictur
 	}
 }
 
+// deposed reports whether the owner of an epoch was deposed and does not know yet: a later one has the
+// object's record, or the cluster has lost what it knew, its tombstones too.
+func (a *audit) deposed(id phalanx.ObjectID, epoch uint64) bool {
+	old, ok := a.records[id]
+	return ok && epoch < old.epoch || epoch < a.table[id.Shard(a.w.shape.shards)].LostAt
+}
+
 // record checks (2), (14) and (15): a durable record only moves forward, as long as a member stays.
 func (a *audit) record(n *node, id phalanx.ObjectID, epoch uint64, p directory.Picture) {
 	old, ok := a.records[id]
@@ -289,7 +296,7 @@ func (a *audit) record(n *node, id phalanx.ObjectID, epoch uint64, p directory.P
 		a.w.fail("(2, 14) %s has %s as %v@%v %v in epoch %d, after %v@%v %v in epoch %d", n.id, id, rec.State, rec.Gen, rec.Digest, epoch,
 			old.rec.State, old.rec.Gen, old.rec.Digest, old.epoch)
 	}
-	if ok && epoch < old.epoch || epoch < a.table[id.Shard(a.w.shape.shards)].LostAt { // the owner was deposed and does not know yet
+	if a.deposed(id, epoch) {
 		return
 	}
 	switch {
