@@ -2,6 +2,7 @@ package barrier_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -72,6 +73,86 @@ func TestAFormerBackupOfABarrierThatFires(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A former backup that leaves hands over a barrier as it was before it fired. The only member that stays
+// knows that it has fired, and no backup can say so: it does not fire again, also if its name had been
+// removed once, and the former backup forgets it.
+func TestAFormerBackupHandsOverABarrierThatHasFired(t *testing.T) {
+	for _, removed := range []bool{false, true} {
+		c := newCluster(t, 6)
+		on := c.outsiders()[0]
+		if removed {
+			c.firedAndForgotten(on)
+			c.removeBarrier(on)
+			c.pass(time.Second)
+		}
+		a := c.enter(on, partial, "c")
+		c.settle()
+		c.waits(a)
+		before := c.managers()
+		c.unforgotten()
+		i := slices.IndexFunc(before, func(id phalanx.NodeID) bool { return !slices.Contains(c.managers(), id) })
+		former, stays := before[i], c.managers()[0]
+		b := c.enter(on, partial, "d")
+		c.pass(time.Second)
+		c.want(a, barrier.Fire)
+		c.want(b, barrier.Fire)
+		c.jump(11 * time.Second)
+		c.jump(time.Second)
+		forgets := 0
+		c.lose = func(from, to phalanx.NodeID, m barrier.Message) bool {
+			if from == stays && to == former && is[barrier.Forget](m) {
+				forgets++
+			}
+			return false
+		}
+		c.view.Leaving = slices.DeleteFunc(slices.Clone(c.view.Members), func(id phalanx.NodeID) bool { return id == stays || id == former })
+		if c.leaves(former); c.handedOver(former) {
+			t.Fatal("the former backup has nothing to hand over")
+		}
+		c.pass(2 * time.Second)
+		if forgets == 0 || !c.handedOver(former) {
+			t.Errorf("removed: %v: the former backup hears %d times that it is to forget the barrier, and has handed over: %v", removed, forgets, c.handedOver(former))
+		}
+		late := c.enter(on, partial, "e")
+		c.pass(time.Second)
+		if d := c.done[late]; d.Verdict != barrier.Behind {
+			t.Errorf("removed: %v: the third is told %+v", removed, d)
+		}
+	}
+}
+
+// The only member that stays remembers that a barrier has fired, and has not heard that it was removed since:
+// the primary died that would have said so. The next barrier of that name goes on there.
+func TestABarrierIsHandedOverAfterARemovalThatWasNotHeard(t *testing.T) {
+	c := newCluster(t, 6)
+	before := c.managers()
+	c.firedAndForgotten(c.outsiders()[0])
+	c.joinAs(100)
+	c.pass(time.Second)
+	i := slices.IndexFunc(before, func(id phalanx.NodeID) bool { return !slices.Contains(c.managers(), id) })
+	stays, primary := before[i], c.managers()[0]
+	on := c.outsiders()[0]
+	if on == stays {
+		on = c.outsiders()[1]
+	}
+	c.lose = func(_, _ phalanx.NodeID, m barrier.Message) bool { return is[barrier.Over](m) }
+	c.removeBarrier(on)
+	c.pass(time.Second)
+	a := c.enter(on, partial, "c")
+	c.pass(100 * ms)
+	c.waits(a)
+	c.kill(primary)
+	c.view.Leaving = slices.DeleteFunc(slices.Clone(c.view.Members), func(id phalanx.NodeID) bool { return id == stays })
+	c.remove(primary)
+	c.lose = nil
+	c.pass(2 * time.Second)
+	c.waits(a)
+	b := c.enter(on, partial, "d")
+	c.pass(time.Second)
+	c.want(a, barrier.Fire)
+	c.want(b, barrier.Fire)
 }
 
 // Barriers that have fired and are forgotten are removed at once, also while it takes long to

@@ -70,7 +70,7 @@ func (c *Core) install() {
 		}
 	}
 	for _, k := range sorted(best) {
-		if !c.outlived(best[k]) {
+		if !c.outlived(best[k], age[k]) {
 			c.take(best[k], age[k])
 		}
 	}
@@ -99,9 +99,10 @@ func (c *Core) install() {
 
 // outlived reports whether this node knows that the barrier of a replica that was found has fired. A
 // former manager may have the state from before: it did not hear of it, and a backup would say the
-// same (Confirm.Fired), but there may be none.
-func (c *Core) outlived(h Held) bool {
-	return c.replicas[h.Key] == nil && h.State.Anew == 0 && c.past.knows(h.Key.digest())
+// same (Confirm.Fired), but there may be none. clock is the barrier's: once the time after a removal is
+// over, what this node remembers is of the barrier that followed, as in replicateOne.
+func (c *Core) outlived(h Held, clock time.Duration) bool {
+	return c.replicas[h.Key] == nil && h.State.Anew <= clock && c.past.knows(h.Key.digest())
 }
 
 // take becomes the primary of a replica that was found. If this node made its last batch itself
