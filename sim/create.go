@@ -23,7 +23,7 @@ type create struct {
 	wish   *wish
 	has    put.Put
 	begun  bool                    // it was announced that its first piece is here
-	dead   bool                    // its actor has panicked
+	dead   bool                    // its actor has panicked: the core hears only the owner's answer
 	slow   bool                    // it has yet to carry out what its core has decided
 	heard  []transfer.CreatorEvent // meanwhile
 }
@@ -76,7 +76,7 @@ func (n *node) put(c *call, plan putPlan) {
 const memoryWait = 2 * time.Second
 
 func (cr *create) pushed(p directory.Push) {
-	if heard, ok := owner.Order(p); ok {
+	if heard, ok := owner.Order(p); ok && !cr.dead {
 		cr.step(heard)
 	}
 }
@@ -84,24 +84,14 @@ func (cr *create) pushed(p directory.Push) {
 // leave ends the Put when its caller goes away.
 func (cr *create) leave(err *phalanx.Error) { cr.step(transfer.Stop{Err: err}) }
 
-// panics ends the Put as if its actor had panicked: it withdraws what it can, and then hears of
-// nothing.
+// panics ends the Put as if its actor had panicked: it withdraws what it can. If the owner may list
+// the bytes, they stay until it has answered.
 func (cr *create) panics() {
-	err := errorf(phalanx.ErrInternal, cr.object, "the put's actor failed")
 	if cr.slow {
 		return
 	}
-	cr.call.excused = true
-	cr.step(transfer.Stop{Err: err})
-	if cr.core.Over() {
-		return
-	}
-	if !cr.call.ended {
-		cr.n.w.end(cr.call, err, phalanx.Generation{}, nil)
-	}
-	cr.carryOut(transfer.Discard{})
-	cr.dead = true
-	cr.n.creates.Remove(cr.object, cr)
+	cr.call.excused, cr.dead = true, true
+	cr.step(transfer.Stop{Err: errorf(phalanx.ErrInternal, cr.object, "the put's actor failed")})
 }
 
 func (cr *create) step(ev transfer.CreatorEvent) {
@@ -109,7 +99,7 @@ func (cr *create) step(ev transfer.CreatorEvent) {
 	case cr.slow:
 		cr.heard = append(cr.heard, ev)
 		return
-	case cr.core.Over() || cr.dead:
+	case cr.core.Over():
 		return
 	}
 	effects := cr.core.Step(cr.n.clock(), ev)
@@ -188,6 +178,9 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 		if cr.plan.copies <= 1 {
 			n.w.met["put final without its caller"]++
 		}
+		if cr.dead {
+			n.w.met["copy of a dead put is kept"]++
+		}
 		cr.keep(e.Gen, e.Meta, e.Digest)
 	case transfer.NotCreated:
 		n.w.met["put failed: "+e.Err.Kind.Error()]++
@@ -214,10 +207,6 @@ func (cr *create) message(m owner.Message) {
 	c.ask(m.Num, cr.object, m.Body, func(from phalanx.NodeID, r directory.Result) {
 		if r.Waiting {
 			cr.n.w.met["put waits for another"]++
-		}
-		if gen, ok := put.Listed(m.Body, r); ok && cr.dead {
-			cr.n.w.met["copy of a dead put is listed"]++
-			cr.n.reportDrop(cr.object, gen)
 		}
 		cr.step(owner.Answered(m.Num, from, r))
 	})
@@ -256,7 +245,7 @@ func (cr *create) keep(g phalanx.Generation, m phalanx.Meta, d phalanx.Digest) {
 // fill reads the next piece of the source.
 func (cr *create) fill() {
 	n := cr.n
-	if cr.core.Over() || cr.dead {
+	if cr.core.Over() {
 		return
 	}
 	defer n.w.step(n, "filled")

@@ -24,6 +24,8 @@ var inHosts = []Mistake{
 		"node/copies/evictor.go", "case g.Is == Replaced:", "case false:"),
 	mistake(Tests, "a node notes an order to drop an object for its Puts only after it has looked for the copy",
 		"storenode/store/orders.go", "		env.noteOrder(p.Push) //", "		defer env.noteOrder(p.Push) //"),
+	mistake(Tests, "a Put whose actor panics drops the bytes that the owner may list",
+		"storenode/store/put.go", "if p.core.Over() || p.env.isClosing() {", "if true {"),
 	mistake(Tests, "a node does not note for its Puts that it says to have no copy",
 		"storenode/store/report.go", "	e.active.puts.Unlist(id) // before the look at the table\n", ""),
 	mistake(Tests, "a node does not note for its Puts that a copy is gone which it had announced again",

@@ -19,6 +19,8 @@ var inTransfer = []Mistake{
 		"protocol/transfer/creator.go", `	if c.small() && !c.shown {
 `, `	if c.small() {
 `),
+	mistake(Tests, "a Put that nobody waits for any more drops the bytes that the owner may list",
+		"protocol/transfer/creator.go", "case c.step == finishing && !c.queued:", "case false:"),
 	mistake(Tests, "a copy that has every byte does not hear from a Put that it is final",
 		"protocol/transfer/receive.go", "\t\tr.pushed(final)\n", ""),
 	mistake(Tests, "bytes of a Put of another generation are taken",

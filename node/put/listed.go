@@ -1,25 +1,16 @@
 package put
 
-import (
-	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/protocol/directory"
-)
+import "github.com/phalanx-go/phalanx/protocol/directory"
 
 // Lists reports whether the owner lists this node as a holder when it answers this request of a Put
-// without an error.
+// without an error. Other nodes may give up their copies then. So the bytes of a Put whose actor panics stay until
+// the owner has answered, as those of a Put whose caller has gone away: the transfer.Creator hears the answer.
 func Lists(b directory.Body) bool {
 	switch b.(type) {
 	case directory.Final, directory.PutInline:
 		return true
 	}
 	return false
-}
-
-// Listed returns the generation as whose holder the owner lists this node, as r, its answer to a request of
-// a Put, says; false: it does not. A Put that has panicked has no copy of it: the node reports that it is gone,
-// unless it has all of it from elsewhere.
-func Listed(b directory.Body, r directory.Result) (gen phalanx.Generation, ok bool) {
-	return r.Gen, Lists(b) && r.Kind == 0 && !r.Waiting
 }
 
 // Copy has all bytes of a Put, which the owner lists as this node's copy already, and which the node enters
@@ -30,8 +21,8 @@ type Copy struct {
 }
 
 // Announced reports whether the node has to announce the copy. In another epoch the next owner may have
-// asked for the holdings before the copy was here. A fetch of an object of this size, or another Put, may have told
-// the owner that it gives up.
+// asked for the holdings before the copy was here. A fetch of an object of this size, or an eviction, may have told
+// the owner that this node has no copy.
 func (c Copy) Announced(epoch uint64, inlineLimit int64, since Since) bool {
 	return since.Unlisted || c.Epoch != epoch || c.Size >= inlineLimit
 }

@@ -69,22 +69,15 @@ func TestPutsThatEndMeanwhile(t *testing.T) {
 	}
 }
 
-func TestListed(t *testing.T) {
-	final := directory.Result{State: directory.Finished, Gen: gen}
-	for what, c := range map[string]struct {
-		b    directory.Body
-		r    directory.Result
-		want bool
-	}{
-		"final":            {directory.Final{}, final, true},
-		"inline":           {directory.PutInline{}, final, true},
-		"bound":            {directory.Begin{}, final, false},
-		"copies":           {directory.AwaitCopies{}, final, false},
-		"refused":          {directory.Final{}, directory.Result{Kind: phalanx.ErrExists, Gen: gen}, false},
-		"waits for others": {directory.PutInline{}, directory.Result{Waiting: true, Gen: gen}, false},
-	} {
-		if got, ok := Listed(c.b, c.r); ok != c.want || ok && got != gen {
-			t.Errorf("%s: %v, %v", what, got, ok)
+func TestLists(t *testing.T) {
+	for _, b := range []directory.Body{directory.Final{}, directory.PutInline{}} {
+		if !Lists(b) {
+			t.Errorf("%T lists nothing", b)
+		}
+	}
+	for _, b := range []directory.Body{directory.Begin{}, directory.AwaitCopies{}, directory.Abort{}} {
+		if Lists(b) {
+			t.Errorf("%T lists the node", b)
 		}
 	}
 }

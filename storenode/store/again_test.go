@@ -275,18 +275,36 @@ func TestDropOvertakesInlineBytes(t *testing.T) {
 	})
 }
 
-// A Put whose actor panics once the owner was asked to record its bytes keeps nothing: when
-// the owner says that it has recorded them it hears that they are not here. Its caller hears
-// of the panic, and the memory is given back.
+// The owner may list the bytes of a Put whose actor panics once the owner was asked to record them, and
+// other nodes may drop their copies then: the bytes stay until its answer. The caller hears of the
+// panic at once, and the memory of bytes that do not become a copy is given back.
 func TestAPutThatPanicsBeforeItsAnswer(t *testing.T) {
-	for name, small := range map[string]bool{"inline": true, "larger": false} {
+	recorded := directory.Result{State: directory.Finished, Gen: second, Meta: phalanx.Meta{Size: 30}}
+	waiting := recorded
+	waiting.Waiting = true
+	for name, test := range map[string]struct {
+		small   bool
+		dropped phalanx.Generation // ordered before the answer
+		ends    bool               // the node, before the answer
+		answers []directory.Result
+		stays   bool
+	}{
+		"inline":         {small: true, answers: []directory.Result{recorded}, stays: true},
+		"larger":         {answers: []directory.Result{recorded}, stays: true},
+		"inline again":   {small: true, answers: []directory.Result{recorded, recorded}, stays: true},
+		"older deleted":  {small: true, dropped: first, answers: []directory.Result{recorded}, stays: true},
+		"inline deleted": {small: true, dropped: second, answers: []directory.Result{recorded}},
+		"larger deleted": {dropped: second, answers: []directory.Result{recorded}},
+		"refused":        {small: true, answers: []directory.Result{{Kind: phalanx.ErrExists}}},
+		"released":       {answers: []directory.Result{{Kind: phalanx.ErrAborted}}},
+		"queued":         {small: true, answers: []directory.Result{waiting, recorded}},
+		"node ends":      {small: true, ends: true, answers: []directory.Result{recorded}},
+	} {
 		storeBubble(t, func(t *testing.T, e *Env, s *scripted) {
-			if small {
+			if test.small {
 				e.InlineLimit = 1000
 			}
-			e.Spawn = func(p *actor.Props, name string) (*actor.PID, error) {
-				return e.System.Root.SpawnNamed(actors.StopOnPanic(e.Log).Guard(p), name)
-			}
+			guarded(e)
 			d := answers{s, make(chan func(phalanx.NodeID, directory.Result), 1)}
 			e.Directory = d
 			used := e.Pool.Budget().Used()
@@ -296,58 +314,69 @@ func TestAPutThatPanicsBeforeItsAnswer(t *testing.T) {
 				ended <- err
 			}()
 			synctest.Wait()
-			if !small {
+			if !test.small {
 				d.answer(directory.Result{State: directory.Begun, Gen: second})
 			}
 			e.send(e.makers("x")[0], actors.Crash{})
 			if err := <-ended; !errors.Is(err, phalanx.ErrInternal) {
 				t.Errorf("%s: it ends with %v", name, err)
 			}
-			d.answer(directory.Result{State: directory.Finished, Gen: second})
-			if e.Table.lookup("x") != nil || len(e.makers("x")) != 0 {
-				t.Errorf("%s: it leaves its copy", name)
+			synctest.Wait()
+			if len(e.makers("x")) != 1 {
+				t.Errorf("%s: a node that leaves does not wait for the answer", name)
 			}
-			if now := e.Pool.Budget().Used() - e.Pool.Idle(); now != used {
+			if !test.dropped.IsZero() {
+				e.drop(test.dropped)
+			}
+			if test.ends {
+				e.Close()
+				synctest.Wait()
+			}
+			answer := <-d.deliver
+			for _, r := range test.answers {
+				answer("o", r)
+				synctest.Wait()
+			}
+			if c := e.Table.lookup("x"); (c != nil) != test.stays || c != nil && !(c.Complete && c.Pinned && c.Gen == second) || len(e.makers("x")) != 0 {
+				t.Errorf("%s: its copy is %+v, and Puts run: %v", name, c, e.makers("x"))
+			}
+			if now := e.Pool.Budget().Used() - e.Pool.Idle(); !test.stays && now != used {
 				t.Errorf("%s: it keeps %d bytes", name, now-used)
 			}
-			if !slices.ContainsFunc(s.reports, func(r directory.Request) bool { return r.Body == (directory.Drop{Gen: second}) }) {
-				t.Errorf("%s: the owner lists a copy that is not here; it was told %+v", name, s.reports)
+			if slices.ContainsFunc(s.reports, func(r directory.Request) bool { return r.Body == (directory.Drop{Gen: second}) }) {
+				t.Errorf("%s: the owner was told %+v", name, s.reports)
 			}
 		})
 	}
 }
 
-// The owner hears of a Put that panicked that its copy is not here, after it has listed the copy of another
-// Put of equal bytes: the node announces that copy as it enters it.
-func TestACopyThatAnotherPutTakesOffTheList(t *testing.T) {
-	for name, test := range map[string]struct{ first, announced bool }{"before it is there": {true, true}, "after it": {false, false}} {
+// guarded has the actors of e stop when they panic.
+func guarded(e *Env) {
+	e.Spawn = func(p *actor.Props, name string) (*actor.PID, error) {
+		return e.System.Root.SpawnNamed(actors.StopOnPanic(e.Log).Guard(p), name)
+	}
+}
+
+// The owner hears that the node has no copy, after it has listed that of a Put: the node announces
+// the copy as it enters it.
+func TestACopyThatIsTakenOffTheList(t *testing.T) {
+	for name, before := range map[string]bool{"before it is there": true, "after it": false} {
 		storeBubble(t, func(t *testing.T, e *Env, s *scripted) {
 			e.InlineLimit = 1000
-			e.Spawn = func(p *actor.Props, name string) (*actor.PID, error) {
-				return e.System.Root.SpawnNamed(actors.StopOnPanic(e.Log).Guard(p), name)
-			}
-			d := answers{s, make(chan func(phalanx.NodeID, directory.Result), 2)}
+			d := answers{s, make(chan func(phalanx.NodeID, directory.Result), 1)}
 			e.Directory = d
-			ended := make(chan error, 2)
-			put := func() (answer func(phalanx.NodeID, directory.Result)) {
-				go func() {
-					_, _, err := e.Put(t.Context(), storenode.Put{Object: "x", Bytes: make([]byte, 30), Meta: phalanx.Meta{Size: 30}})
-					ended <- err
-				}()
-				synctest.Wait()
-				return <-d.deliver
+			ended := make(chan error, 1)
+			go func() {
+				_, _, err := e.Put(t.Context(), storenode.Put{Object: "x", Bytes: make([]byte, 30), Meta: phalanx.Meta{Size: 30}})
+				ended <- err
+			}()
+			synctest.Wait()
+			if before {
+				e.reportDrop("x", second)
 			}
-			dead := put()
-			e.send(e.makers("x")[0], actors.Crash{})
-			<-ended
-			alive, r := put(), directory.Result{State: directory.Finished, Gen: second}
-			answers := []func(phalanx.NodeID, directory.Result){alive, dead}
-			if test.first {
-				answers = []func(phalanx.NodeID, directory.Result){dead, alive}
-			}
-			for _, answer := range answers {
-				answer("o", r)
-				synctest.Wait()
+			d.answer(directory.Result{State: directory.Finished, Gen: second})
+			if !before {
+				e.reportDrop("x", second)
 			}
 			if err := <-ended; err != nil || e.Table.lookup("x") == nil {
 				t.Errorf("%s: the Put ends with %v", name, err)
@@ -363,7 +392,7 @@ func TestACopyThatAnotherPutTakesOffTheList(t *testing.T) {
 					}
 				}
 			}
-			if (dropped != 0) != test.first || (announced > dropped) != test.announced {
+			if (dropped != 0) != before || (announced > dropped) != before {
 				t.Errorf("%s: report %d says that the copy is gone, and %d that it is here", name, dropped, announced)
 			}
 		})

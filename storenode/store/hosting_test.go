@@ -140,7 +140,7 @@ func TestWhatAPutAsksOfTheOwner(t *testing.T) {
 	if _, err := buf.Write([]byte("abc")); err != nil || buf.Finish(3) != nil {
 		t.Fatal(err)
 	}
-	p := &put{env: env, req: storenode.Put{Object: "o0"}, buffer: buf, held: &handover[phalanx.Generation]{}}
+	p := &put{env: env, req: storenode.Put{Object: "o0"}, buffer: buf, late: &handover[func()]{}}
 	p.carryOut(transfer.AwaitCopies{Num: 1, Copies: 2})
 	if p.has.Entry(3).Epoch != 0 {
 		t.Error("an epoch is noted though nothing is listed")

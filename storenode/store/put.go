@@ -48,8 +48,9 @@ type put struct {
 	why     phalanx.Kind // of the error that readers of a copy that does not stay get
 	has     nput.Put
 	over    bool // the caller has its answer
-	// held is the generation that the owner lists as held here, until the core has heard so.
-	held *handover[phalanx.Generation]
+	// late has the core hear an answer by which the owner may list the bytes, if the actor has ended before.
+	late   *handover[func()]
+	detach func() bool // from the end of the node, which frees the bytes
 }
 
 // newPut returns the props of a Put. The Put calls done once; from then on nothing reads the
@@ -94,7 +95,7 @@ func (p *put) Receive(c actor.Context) {
 	case answered:
 		p.existed = p.existed || m.existed
 		p.do(m.Answered)
-		p.held.take()
+		p.late.take()
 	case pushed:
 		p.do(m.Pushed)
 	case transfer.CreatorEvent:
@@ -106,7 +107,7 @@ func (p *put) Receive(c actor.Context) {
 func (p *put) start(c actor.Context) {
 	p.self = c.Self()
 	p.room = &handover[*dataplane.Buffer]{release: (*dataplane.Buffer).Release}
-	p.held = &handover[phalanx.Generation]{release: func(gen phalanx.Generation) { p.env.reportDrop(p.req.Object, gen) }}
+	p.late = &handover[func()]{release: func(hear func()) { hear() }}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.core = transfer.NewCreator(transfer.CreatorConfig{Self: p.env.Self, Object: p.req.Object, Meta: p.req.Meta,
 		Copies: p.req.Copies, InlineLimit: p.env.InlineLimit, FirstNum: p.env.Directory.Nums(numsPerActor)})
@@ -193,13 +194,14 @@ func (p *put) small() bool {
 }
 
 func (p *put) request(num uint64, body directory.Body) {
-	self, env, held := p.self, p.env, p.held
+	self, env, late := p.self, p.env, p.late
 	p.has.Ask(body, env.Directory.Epoch(p.req.Object))
 	env.Directory.Request(p.req.Object, num, body, func(from phalanx.NodeID, r directory.Result) {
-		if gen, ok := nput.Listed(body, r); ok {
-			held.give(gen)
+		a := answered{Answered: owner.Answered(num, from, r), existed: r.Attached != ""}
+		if nput.Lists(body) {
+			late.give(func() { p.answeredLate(a.Answered) })
 		}
-		env.send(self, answered{Answered: owner.Answered(num, from, r), existed: r.Attached != ""})
+		env.send(self, a)
 	})
 	env.Directory.Impatient(num, func(err *phalanx.Error) { env.send(self, putFailed{err}) })
 }
@@ -358,16 +360,43 @@ func (p *put) withdraw(err *phalanx.Error) {
 	}
 }
 
-// end answers for an actor that did not finish, and frees the put's room and buffer. A copy
-// that is kept stays in the table.
+// end answers for an actor that did not finish, and frees the put's room and buffer. If the
+// owner may list the bytes, they stay until it has answered, or the node ends: other nodes may
+// have given up their copies since.
 func (p *put) end(err *phalanx.Error) {
 	p.finish(&storenode.PutDone{Err: err})
-	p.discard()
-	p.held.close() // after discard: the node holds a copy that stays in the table
 	p.room.close()
+	if p.core.Over() || p.env.isClosing() {
+		p.free()
+	} else {
+		p.detach = context.AfterFunc(p.env.lifetime().ctx, func() { p.late.give(p.free) })
+	}
+	p.late.close()
+}
+
+// answeredLate hears the owner's answer after the actor has ended. When the node has ended too, the
+// bytes are given back already, or soon.
+func (p *put) answeredLate(a transfer.Answered) {
+	if p.env.isClosing() {
+		return
+	}
+	for _, e := range p.core.Step(p.env.Now(), a) {
+		p.carryOut(e)
+	}
+	if p.core.Over() {
+		p.free()
+	}
+}
+
+// free gives the buffer back. A copy that is kept stays in the table.
+func (p *put) free() {
+	p.discard()
 	if p.buffer != nil {
 		p.buffer.Release()
 		p.buffer = nil
+	}
+	if p.detach != nil {
+		p.detach()
 	}
 	p.env.removePut(p.req.Object, p.self)
 }
