@@ -71,7 +71,7 @@ func lookUp(ctx context.Context) func(host string) []string {
 func here(addresses []string) bool {
 	own, err := net.InterfaceAddrs()
 	if err != nil {
-		return true // nobody knows
+		return true // the system does not tell
 	}
 	for _, a := range addresses {
 		ip := net.ParseIP(a)

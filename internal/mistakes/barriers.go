@@ -148,6 +148,8 @@ var inBarriers = []Mistake{
 		"protocol/barrier/delay.go", "len(lags) > 0 {", "false {"),
 	mistake(OfBarriers, "a caller at the manager's own node blames that node",
 		"protocol/barrier/delay.go", "given.Awaits, given.Unleased = c.lagging(k, 1), c.now >= c.leased", "given.Unleased = false"),
+	mistake(OfBarriers, "a caller hears for which node a former primary has waited",
+		"protocol/barrier/answers.go", "nil; from == c.primary(m.Key) {", "nil; true {"),
 	mistake(OfBarriers, "a primary waits for a backup that has confirmed",
 		"protocol/replica/backups.go", "one.lacks && b.sends.Times() >= times", "b.sends.Times() >= times"),
 	mistake(OfBarriers, "a node does not remember a withdrawal whose caller has gone",

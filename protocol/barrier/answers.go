@@ -3,6 +3,8 @@ package barrier
 import (
 	"slices"
 	"time"
+
+	"github.com/phalanx-go/phalanx"
 )
 
 // heeds reports whether messages of a primary of term count, and notes the term.
@@ -10,8 +12,8 @@ func (c *Core) heeds(g *group, term uint64) bool {
 	return g != nil && !c.terms.Outdated(term) && term >= g.term
 }
 
-// answered takes the primary's answers.
-func (c *Core) answered(m Answers) {
+// answered takes a primary's answers.
+func (c *Core) answered(from phalanx.NodeID, m Answers) {
 	g := c.groups[m.Key]
 	if !c.terms.Outdated(m.Term) {
 		c.disown(g, m)
@@ -20,7 +22,7 @@ func (c *Core) answered(m Answers) {
 		return
 	}
 	c.stir(g)
-	if g.term, g.awaits = m.Term, nil; m.Stamp >= g.asked { // else an earlier primary may have waited for them
+	if g.term, g.awaits = m.Term, nil; from == c.primary(m.Key) { // a former or later one may wait for the present one
 		g.awaits = m.Awaits
 	}
 	if m.delayed() {

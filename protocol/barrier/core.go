@@ -328,7 +328,7 @@ func (c *Core) heard(from phalanx.NodeID, m Message) {
 		c.overKnown(from, m)
 	case Answers:
 		if !c.refuses(from, m.Term) {
-			c.answered(m)
+			c.answered(from, m)
 		}
 	case Question:
 		c.questioned(m)

@@ -1,10 +1,6 @@
 package barrier
 
-import (
-	"slices"
-
-	"github.com/phalanx-go/phalanx"
-)
+import "github.com/phalanx-go/phalanx"
 
 // A primary that waits for another node says so to the participants' nodes, since the errors of callers
 // that give up name that node, and not the primary.
@@ -39,9 +35,6 @@ func (c *Core) lagging(k Key, times int) (lags []phalanx.NodeID) {
 // giveUpOn emits the answer to a caller of a barrier that gives up, with what holds it up: what the primary
 // has said of that, or on the primary's own node what it knows.
 func (c *Core) giveUpOn(k Key, awaits []phalanx.NodeID, given GivenUp) {
-	if slices.Contains(awaits, given.Primary) { // a primary of a newer view has said so
-		awaits = nil
-	}
 	if given.Awaits = awaits; given.Primary == c.view.Self {
 		given.Awaits, given.Unleased = c.lagging(k, 1), c.now >= c.leased
 	}

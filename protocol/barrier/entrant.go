@@ -351,6 +351,7 @@ func (c *Core) gaveUp(g *group, p *participant, withdrawn bool) {
 	for _, id := range p.leaving {
 		delete(c.waiters, id)
 		given := p.gave
+		given.Primary = c.primary(g.key) // of which g.awaits is
 		if given.ID, given.Withdrawn = id, withdrawn; !withdrawn {
 			given.Frees = p.left
 		}

@@ -34,12 +34,14 @@ func (h *handover[T]) take() (T, bool) {
 	return v, ok
 }
 
-// close releases a value that was not taken, and the values of later gives.
+// close releases a value that was not taken, and the values of later gives, one after the other.
 func (h *handover[T]) close() {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.closed = true
-	h.mu.Unlock()
-	if v, ok := h.take(); ok {
-		h.release(v)
+	if h.full {
+		h.release(h.v)
+		var none T
+		h.v, h.full = none, false
 	}
 }
