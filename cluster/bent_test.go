@@ -22,6 +22,7 @@ const (
 	frameData   = 6
 	frameWait   = 8
 	roleStreams = 2 // the first byte of a hello
+	roleBeats   = 3
 )
 
 // bent is a node's data port with somebody in between, who sees what the node
@@ -35,6 +36,7 @@ type bent struct {
 	pass  func(s *bentStream, kind byte, payload []byte)
 	sent  map[string]int64 // bytes of objects, by the name of the receiver
 	lost  map[string]bool  // by who has dialled: what goes over its connections gets lost
+	beats map[string]int   // connections for heartbeats that are open, by who has dialled
 	conns map[net.Conn]bool
 	done  bool
 	wg    sync.WaitGroup
@@ -51,7 +53,7 @@ type bentStream struct {
 func bend(t testing.TB, cfg *cluster.Config) *bent {
 	t.Helper()
 	cfg.Advertise = "127.0.0.2"
-	b := &bent{sent: map[string]int64{}, lost: map[string]bool{}, conns: map[net.Conn]bool{}}
+	b := &bent{sent: map[string]int64{}, lost: map[string]bool{}, beats: map[string]int{}, conns: map[net.Conn]bool{}}
 	cfg.DataPort = b.listen(t)
 	cfg.ControlPort = plain(t)
 	return b
@@ -174,6 +176,19 @@ func (b *bent) copy(to io.Writer, from io.Reader, name string) {
 	}
 }
 
+func (b *bent) beat(from string, by int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.beats[from] += by
+}
+
+// watchedBy reports whether the named node has a connection open for heartbeats to this one.
+func (b *bent) watchedBy(name string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.beats[name] > 0
+}
+
 func (b *bent) bytesTo(name string) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -209,6 +224,10 @@ func (b *bent) carry(in net.Conn) {
 		return
 	}
 	b.wg.Go(func() { b.copy(out, in, s.to); _ = out.Close() })
+	if hello[frameHeader] == roleBeats {
+		b.beat(s.to, 1)
+		defer b.beat(s.to, -1)
+	}
 	if hello[frameHeader] != roleStreams {
 		b.copy(in, out, s.to)
 		return
