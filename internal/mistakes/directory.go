@@ -58,6 +58,8 @@ var inDirectory = []Mistake{
 `),
 	mistake(Store, "a Restart keeps the generation",
 		"protocol/directory/bind.go", "rec.Gen, rec.First, rec.OriginNum = s.nextGen(), rec.begun(), r.Num", "rec.First, rec.OriginNum = rec.begun(), r.Num"),
+	mistake(Tests, "an owner does not tell a creator without a first piece of a Delete",
+		"protocol/directory/again.go", "			told = append(told, old.Origin)\n", ""),
 	mistake(Store, "an owner does not tell holders of a Delete",
 		"protocol/directory/again.go", `			told = append(told, h.node)
 `, `			_ = h

@@ -32,6 +32,9 @@ func (s *Shard) delete(o *object, r Request, d Delete) {
 	}
 	s.commit(o, tomb, func() {
 		told := append(s.ungone(o, old, ""), o.given...)
+		if old.State == Begun && old.Maker == ByPut && !s.absent(old.Origin) { // its announcement may be on its way
+			told = append(told, old.Origin)
+		}
 		for _, h := range o.holders {
 			told = append(told, h.node)
 		}

@@ -64,6 +64,15 @@ var streams = []check{
 		})
 		b.deleted("a")
 	}},
+	{"deleted before its first byte", func(b *bed) {
+		w := b.begin(b.ctx, "a", large)
+		for b.found("a") == phalanx.ErrNotFound {
+		}
+		if err := b.node.Delete(b.ctx, "a"); err != nil {
+			b.Fatal(err)
+		}
+		b.failed(w.result().err, "put", "a", phalanx.ErrDeleted)
+	}},
 	{"the deadline passes", func(b *bed) {
 		b.breaks(phalanx.ErrDeadline, nil, func(*writer, httpapi.Stream) {})
 	}},
@@ -97,6 +106,20 @@ var streams = []check{
 		_, err = s.WriteTo(io.Discard)
 		b.failed(err, "open", "a", phalanx.ErrClosed)
 	}},
+}
+
+// found returns the kind of the error with which id is looked for; 0: there is none.
+func (b *bed) found(id phalanx.ObjectID) phalanx.Kind {
+	b.Helper()
+	_, err := b.node.Stat(b.ctx, id)
+	var e *phalanx.Error
+	if err != nil && !errors.As(err, &e) {
+		b.Fatal(err)
+	}
+	if e == nil {
+		return 0
+	}
+	return e.Kind
 }
 
 // part is what a reader gets.
