@@ -1,22 +1,6 @@
 package directory
 
-import (
-	"fmt"
-	"time"
-
-	"github.com/phalanx-go/phalanx"
-	core "github.com/phalanx-go/phalanx/protocol/directory"
-)
-
-// roomPatience is how long a request waits at the owner until others have made
-// room for its inline bytes: less than the time that its sender takes for silence.
-const roomPatience = 2 * time.Second
-
-// wanting names a request that waits for room. It is repeated by its sender.
-type wanting struct {
-	from phalanx.NodeID
-	num  uint64
-}
+import core "github.com/phalanx-go/phalanx/protocol/directory"
 
 // count takes more of the memory cap, or gives some back. A backup cannot refuse changes
 // that the owner has accepted.
@@ -44,32 +28,17 @@ func (s *shard) room(r core.Request) bool {
 	if need == 0 {
 		return true
 	}
-	memory, key := s.host.cfg.Memory, wanting{r.From, r.Num}
+	memory := s.host.cfg.Memory
 	err := memory.ReserveNow(need)
 	if err == nil {
 		s.reserved(need) // until the change is counted in its place
-		delete(s.wanted, key)
+		s.wanted.Fits(r)
 		return true
 	}
-	now := s.host.cfg.Now()
-	for k, since := range s.wanted { // also requests that are not repeated any more
-		if now-since > 2*roomPatience {
-			delete(s.wanted, k)
-		}
-	}
-	since, again := s.wanted[key]
-	if !again {
-		if s.wanted == nil {
-			s.wanted = map[wanting]time.Duration{}
-		}
-		s.wanted[key], since = now, now
-	}
-	if now-since < roomPatience {
+	if turnedAway, ok := s.wanted.Short(s.host.cfg.Self, s.host.cfg.Now(), r, err); ok {
+		_ = s.host.cfg.Transport.Send(r.From, s.number, turnedAway)
+	} else {
 		memory.Press(need)
-		return false
 	}
-	delete(s.wanted, key)
-	_ = s.host.cfg.Transport.Send(r.From, s.number, core.Reply{To: r.From, Num: r.Num, Object: r.Object, Result: core.Result{
-		Kind: phalanx.ErrNoSpace, Text: fmt.Sprintf("the owner %s has no memory for the object: %v", s.host.cfg.Self, err)}})
 	return false
 }

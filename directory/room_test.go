@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/owner"
 	core "github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
@@ -63,7 +64,7 @@ func TestAnOwnerWithoutRoomMakesSomeOrSaysSo1_9(t *testing.T) {
 		t.Fatal("there is no rest")
 	}
 	out.sent = nil
-	for ; *now < roomPatience; *now += roomPatience / 4 {
+	for ; *now < owner.RoomPatience; *now += owner.RoomPatience / 4 {
 		if s.ask(inline(2, "y", 4000)) || len(out.sent) > 0 {
 			t.Fatalf("it was let in, or answered %v after %v", out.sent, *now)
 		}
@@ -84,8 +85,8 @@ func TestAnOwnerWithoutRoomMakesSomeOrSaysSo1_9(t *testing.T) {
 		}
 	}
 
-	if budget.Used() != 10_000 || s.host.Memory() != one || len(s.wanted) != 0 {
-		t.Errorf("%d bytes are reserved, %d said to be, after one was turned away; %d are waited for", budget.Used(), s.host.Memory(), len(s.wanted))
+	if budget.Used() != 10_000 || s.host.Memory() != one || s.wanted.Waiting() != 0 {
+		t.Errorf("%d bytes are reserved, %d said to be, after one was turned away; %d are waited for", budget.Used(), s.host.Memory(), s.wanted.Waiting())
 	}
 
 	// What needs no room is let in: repeats, other requests, and a delete makes some.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/node/owner"
 	core "github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
@@ -21,13 +22,13 @@ type shard struct {
 	host   *Host
 	number int
 	core   *core.Shard
-	begins *configured               // after a restart: the view in which it was
-	held   int64                     // of the memory cap
-	wanted map[wanting]time.Duration // requests for which there was no room, since when
-	owns   bool                      // by the last view
-	since  time.Duration             // it does
-	views  uint64                    // how many the host had learned when it configured this replica
-	lease  *lease                    // that the core knows
+	begins *configured   // after a restart: the view in which it was
+	held   int64         // of the memory cap
+	wanted owner.Room    // requests for whose inline bytes there is no room
+	owns   bool          // by the last view
+	since  time.Duration // it does
+	views  uint64        // how many the host had learned when it configured this replica
+	lease  *lease        // that the core knows
 	wakeup actors.Wakeup
 }
 

@@ -46,6 +46,8 @@ type node struct {
 	wanted   time.Duration           // when the node last wanted a lease
 	gate     idle.Gate[toShard]      // events that wait for a lease
 	shards   []*directory.Shard      // nil where the node has no replica
+	short    []owner.Room            // by shard: requests for whose inline bytes there is no memory
+	crammed  time.Duration           // until then there is none
 
 	client  *client
 	memory  *memory
@@ -138,7 +140,7 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied, known []string) *node {
 	n.core = view.New(view.Config{Self: n.asMember(), Shards: w.shape.shards, GiveUpAfter: w.giveUpAfter, IdleAfter: idleAfter})
 	n.detector = detect.New(detect.Config{Self: n.id})
 	n.routes, n.overdue = detect.NewRoutes(n.id), detect.NewOverdue()
-	n.shards = make([]*directory.Shard, w.shape.shards)
+	n.shards, n.short = make([]*directory.Shard, w.shape.shards), make([]owner.Room, w.shape.shards)
 	for _, id := range sortedObjects(kept) {
 		c := kept[id]
 		c.n = n
@@ -412,6 +414,7 @@ func (n *node) configure(i int, s view.Shard) {
 }
 
 func (n *node) newShard(i int, lostIn uint64) *directory.Shard {
+	n.short[i] = owner.Room{}
 	return directory.New(directory.Config{Shard: i, Self: n.id, InlineLimit: n.w.shape.inline, Fanout: n.w.shape.fanout, LostIn: lostIn})
 }
 
@@ -425,6 +428,9 @@ func (n *node) panicShard(i int) {
 }
 
 func (n *node) stepShard(i int, ev directory.Event) {
+	if !n.admits(i, ev) {
+		return
+	}
 	s := n.shards[i]
 	unread := n.w.audit.asksToEvict(s, ev)
 	effects := s.Step(n.clock(), ev)

@@ -61,6 +61,11 @@ func (w *world) plan() []action {
 			all = append(all, action{at: drawn(r, span), seed: r.Uint64(), do: w.corrupts})
 		}
 	}
+	if r := rand.New(rand.NewPCG(w.seed, 0x510e527fade682d1)); !w.alone && r.IntN(cramming) == 0 {
+		for range 1 + r.IntN(2) {
+			all = append(all, action{at: drawn(r, span), seed: r.Uint64(), do: w.crams})
+		}
+	}
 	for range w.shape.late {
 		all = append(all, action{at: span + 3*time.Second + drawn(r, w.shape.length/2), seed: r.Uint64(), do: w.someFault})
 	}

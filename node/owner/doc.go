@@ -3,7 +3,7 @@
 //
 // The actors of fetches and Puts in package store, and package sim, exchange these with owners.
 //
-// Replicates, Configure and NotHere are for the hosts of the owners: package directory, and package sim.
+// Replicates, Configure, NotHere and Room are for the hosts of the owners: package directory, and package sim.
 //
 // Used by: directory, storenode/store, sim.
 package owner

@@ -1,0 +1,56 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/phalanx-go/phalanx/node/copies"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+)
+
+// Owners can be out of memory for the inline bytes of others' objects (specification 1.9).
+
+// cramming is how many runs there are for one in which owners are out of memory.
+const cramming = 5
+
+// crams has a node run out of memory for inline bytes, for a while.
+func (w *world) crams(r *rand.Rand) string {
+	n := w.joined(r)
+	if n == nil {
+		return "no node can be out of memory"
+	}
+	d := time.Second + drawn(r, 5*time.Second)
+	n.crammed = w.now + d
+	return fmt.Sprintf("%s has no memory for inline bytes for %v", n.id, d)
+}
+
+// noMemory is the reason why an owner turns a request away.
+var noMemory = errors.New("the run has it out of memory")
+
+// admits reports whether a replica takes an event. It does not take a request for whose inline
+// bytes its node has no memory.
+func (n *node) admits(shard int, ev directory.Event) bool {
+	r, ok := ev.(directory.Request)
+	if !ok || n.shards[shard].Lost() || n.shards[shard].Needs(r) == 0 {
+		return true
+	}
+	short := &n.short[shard]
+	if n.w.now >= n.crammed || n.w.calmed {
+		if short.Waiting() > 0 {
+			n.w.met["room for inline bytes again"]++
+		}
+		short.Fits(r)
+		return true
+	}
+	n.w.met["no room for inline bytes"]++
+	if turnedAway, ok := short.Short(n.id, n.clock(), r, noMemory); ok {
+		n.w.met["inline bytes turned away"]++
+		n.w.audit.answer(n, shard, turnedAway)
+		n.post(r.From, toClient{turnedAway})
+	} else {
+		n.memory.evict(copies.Pressed{Need: 1})
+	}
+	return false
+}
