@@ -15,15 +15,17 @@ import (
 // cramming is how many runs there are for one in which owners are out of memory.
 const cramming = 5
 
-// crams has a node run out of memory for inline bytes, for a while.
+// crams has nodes run out of memory for inline bytes, for a while.
 func (w *world) crams(r *rand.Rand) string {
-	n := w.joined(r)
-	if n == nil {
-		return "no node can be out of memory"
-	}
 	d := time.Second + drawn(r, 5*time.Second)
-	n.crammed = w.now + d
-	return fmt.Sprintf("%s has no memory for inline bytes for %v", n.id, d)
+	what := fmt.Sprintf("for %v there is no memory for inline bytes at", d)
+	for _, n := range w.alive() {
+		if r.IntN(3) > 0 {
+			n.crammed = w.now + d
+			what += " " + string(n.id)
+		}
+	}
+	return what
 }
 
 // noMemory is the reason why an owner turns a request away.
