@@ -16,8 +16,6 @@ var inHosts = []Mistake{
 		"directory/shard.go", "cfg.LostIn = s.begins.Epoch", "cfg.LostIn = 0"),
 	mistake(Tests, "bytes that do not have their digest are put",
 		"directory/shard.go", "if digest == p.Digest {", "if digest == p.Digest || true {"),
-	mistake(Tests, "a request for which there is no room waits for ever",
-		"directory/room.go", "if now-since < roomPatience {", "if now >= since {"),
 	mistake(Tests, "a node that does not own a shard does not answer requests for it",
 		"directory/host.go", "if r, ok := owner.NotHere(h.cfg.Self, shard, ev); ok {", "if r, ok := owner.NotHere(h.cfg.Self, shard, ev); ok && false {"),
 	mistake(Tests, "a leave to evict counts for a copy that has come since",
