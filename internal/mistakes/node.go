@@ -164,6 +164,8 @@ var inNode = []Mistake{
 		"node/reduce/run.go", "len(r.asked) == 0 || r.now >= r.patience", "len(r.asked) == 0"),
 	mistake(Tests, "the error of a reduce is lost with its attempt",
 		"node/reduce/run.go", "if r.failed != nil { // the next", "if r.failed == nil { // the next"),
+	mistake(Tests, "each restart of a coordinator puts its deadline off",
+		"node/reduce/run.go", "	if mem.attempt == 1 {\n		mem.began = now\n	}\n", "	mem.began = now\n"),
 	mistake(Tests, "the caller of a reduce has two answers",
 		"node/reduce/caller.go", "if r.mem.answered {", "if r.mem.answered && false {"),
 	mistake(Tests, "a coordinator that fails too often keeps its target",

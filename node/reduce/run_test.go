@@ -506,6 +506,18 @@ func TestStoppedAfterTheTargetHasStartedOver(t *testing.T) {
 	}
 }
 
+// A restart does not put the deadline off.
+func TestTheDeadlineAfterARestart(t *testing.T) {
+	b := newBed(t)
+	b.pass(b.cfg.Within / 2)
+	b.step(Failed{})
+	b.next()
+	b.pass(b.cfg.Within/2 - tickEvery)
+	none[Answer](b)
+	b.pass(2 * tickEvery)
+	b.fails(phalanx.ErrDeadline, "sum")
+}
+
 // The next attempt asks the nodes that had orders, and knows which have left meanwhile.
 func TestResume(t *testing.T) {
 	b := newBed(t)
