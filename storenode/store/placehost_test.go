@@ -7,12 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/phalanx-go/phalanx"
-	nput "github.com/phalanx-go/phalanx/node/put"
-	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
-	"github.com/phalanx-go/phalanx/storenode"
-	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
 // heard starts an actor that keeps its messages. They are there when a send to it returns.
@@ -83,24 +78,25 @@ func TestARingAsksABusyNodeAgain(t *testing.T) {
 	}
 }
 
-// The bytes of a Put go to a fetch, which ends without them. The Put has ended as well by then, and the
-// node knows no more whether the owner lists them: it announces them.
-func TestTheBytesOfAPutAfterAFetch(t *testing.T) {
-	e := alone(t)
-	var all []any
-	e.Directory = later{told{all: &all}, &[]uint64{1}}
-	store, sent := heard(e)
-	e.StorePID = store
-	part := arriving(t, e.Pool, e.Table, "x", second, 30)
-	buf := e.Pool.TryBuffer(30)
-	_, _ = buf.Write(make([]byte, 30))
-	e.keep(supply{info: storenode.Info{Object: "x", Gen: second, Meta: phalanx.Meta{Size: 30}}, buffer: buf, entry: nput.Copy{Epoch: 1, Size: 30}})
-	if len(*sent) != 1 || len(all) > 0 {
-		t.Fatalf("the store gets %+v, and the owner %+v", *sent, all)
+// A ring's place that goes on alone ends after another place has begun under its key: that one's output stays.
+func TestALateEndOfAnOutput(t *testing.T) {
+	h, key := NewPlaces(alone(t), nil), placeKey{Target: "sum", Reduce: first, Place: 1}
+	before, now := &output{}, &output{}
+	h.outputs[key] = servedOutput{gen: label, output: now}
+	if h.hideOutput(key, before); h.outputs[key].output != now {
+		t.Error("the parent does not find the present output")
 	}
-	e.Table.drop(part, &dataplane.Ended{Reason: dataplane.Gone})
-	e.keep((*sent)[0].(supply))
-	if len(all) != 1 || all[0].(directory.Announce).Gen != second {
-		t.Errorf("the owner hears %+v", all)
+	if h.hideOutput(key, now); h.outputs[key].output != nil {
+		t.Error("it is still there")
+	}
+}
+
+// An order that comes as the node ends starts no place: nothing would end it.
+func TestAnOrderAsTheNodeEnds(t *testing.T) {
+	e := alone(t)
+	h := NewPlaces(e, nil)
+	h.Close()
+	if h.Order(e.System.NewLocalPID("coordinator"), reduce.Command{State: reduce.State{Target: "sum", Reduce: first, Place: 1}}); h.Running() > 0 {
+		t.Error("a place runs")
 	}
 }
