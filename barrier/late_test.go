@@ -1,9 +1,13 @@
 package barrier
 
 import (
+	"context"
 	"testing"
 
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
 	core "github.com/phalanx-go/phalanx/protocol/barrier"
+	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
 // aside returns a service whose calls wait in a batch.
@@ -55,6 +59,50 @@ func TestALateEndOfAHold(t *testing.T) {
 		s.loosen(nil, ended)
 		if got := released(s, slot, holder); got == late {
 			t.Errorf("late %v: it is released: %v", late, got)
+		}
+	}
+}
+
+// The Holds of a node end that is about to leave, or that the cluster has removed, and their semaphores are
+// released.
+func TestHoldsInAView(t *testing.T) {
+	for _, v := range []struct {
+		what string
+		self phalanx.NodeID
+		in   view.Member
+		ends bool
+	}{
+		{"nothing has changed", "a#1", view.Member{ID: "a#1"}, false},
+		{"it is about to leave", "a#1", view.Member{ID: "a#1", Leaving: true}, true},
+		{"it is another incarnation", "a#2", view.Member{ID: "a#2"}, true},
+	} {
+		s, h := aside(), &Hold{b: &Barrier{key: slot}, entry: holder}
+		s.self = "a#1"
+		h.ctx, h.end = context.WithCancelCause(t.Context())
+		s.open.holds.all[h] = struct{}{}
+		s.open.held.Done(enters, core.Done{Verdict: core.Fire}, h)
+		s.holdsIn(nil, cluster.Viewed{Self: v.self, View: view.View{Members: []view.Member{v.in}}})
+		if ended := h.ctx.Err() != nil; ended != v.ends || released(s, slot, holder) != v.ends {
+			t.Errorf("%s: the Hold has ended: %v; it is released: %v", v.what, ended, released(s, slot, holder))
+		}
+	}
+}
+
+// A caller that joins has given up, and hears then that it has used the Config of an earlier barrier: it does not
+// begin anew.
+func TestAJoinThatIsGivenUpBeforeItsConfigIsRefused(t *testing.T) {
+	for _, gaveUp := range []bool{false, true} {
+		s, ended := aside(), 0
+		a := &asked{id: 1, call: enters, joins: true, end: func(ending) { ended++ }}
+		if gaveUp {
+			a.why = context.Canceled
+		}
+		s.open.calls[1] = a
+		if !s.joined(nil, core.Done{ID: 1, Verdict: core.Mismatch}) {
+			t.Error("the call ends with the answer")
+		}
+		if again := len(s.batch) > 1; again == gaveUp || (ended == 1) != gaveUp {
+			t.Errorf("it has given up: %v; it begins anew: %v, has ended %d times", gaveUp, again, ended)
 		}
 	}
 }
