@@ -1,12 +1,17 @@
 package cluster
 
 import (
+	"io"
+	"slices"
 	"testing"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/detect"
 	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/leave"
 	"github.com/phalanx-go/phalanx/protocol/view"
 	"github.com/phalanx-go/phalanx/storenode"
 	"github.com/phalanx-go/phalanx/storenode/store"
@@ -40,6 +45,33 @@ func TestCopiesOnAMemberThatLeaves(t *testing.T) {
 		l.view.Store(&view.View{Members: []view.Member{{ID: "a#1"}, {ID: "b#1", Leaving: leaves}}})
 		if err := l.short(&storenode.Put{Object: "x", Copies: 2}); (err != nil) != leaves {
 			t.Errorf("the other member leaves: %v; the Put is refused with %v", leaves, err)
+		}
+	}
+}
+
+// A Leave that is under way hears that this node suspects another one, and that it trusts it again: it would
+// count as gone, and the node end without it.
+func TestALeaveHearsOfSuspicions(t *testing.T) {
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	n, err := Join(t.Context(), Config{Name: "n", Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	l := n.life.Load()
+	lv := newLeaver(l, t.Context())
+	n.mu.Lock()
+	l.leaver = lv
+	n.mu.Unlock()
+	for what, happens := range map[string]func(){
+		"suspects": func() { l.suspect(detect.Suspect{Node: "other#1", Cause: detect.Refused}) },
+		"trusts":   func() { l.trust("other#1") },
+	} {
+		lv.take()
+		happens()
+		if !slices.ContainsFunc(lv.take(), func(ev any) bool { _, ok := ev.(leave.Lost); return ok }) {
+			t.Errorf("the node %s another one, and the Leave does not hear what is lost", what)
 		}
 	}
 }

@@ -86,6 +86,8 @@ var inHosts = []Mistake{
 		"cluster/suspicion.go", "		d.Broken(leader)\n", "		_ = leader\n"),
 	mistake("cluster HasComeBack", "a node closes its connections with a process that has come back at its address",
 		"cluster/views.go", "if !member.At(*l.view.Load(), s.Member.Control) {", "if !member.At(*l.view.Load(), s.Member.Control) || true {"),
+	mistake("cluster HearsOfSuspicions", "a node that leaves goes on taking a member for gone that it trusts again",
+		"cluster/suspicion.go", "NodeTrusted{Node: node})\n	l.lookAgain()\n", "NodeTrusted{Node: node})\n"),
 	mistake("cluster EarlierIncarnation", "an order for an earlier incarnation of a node is carried out",
 		"cluster/transport.go", "	case directory.Push:\n		if v.To == l.id {", "	case directory.Push:\n		if v.To.Name() == l.id.Name() {"),
 	mistake("cluster OnAMemberThatLeaves", "a Put counts on copies at members that leave",
