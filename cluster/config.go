@@ -110,6 +110,8 @@ func set[T comparable](field *T, value T) {
 	}
 }
 
+const noTLS = "%s is not a loopback address and there is no TLS: give ServerTLS and ClientTLS (--tls-cert, --tls-key, --tls-ca), or set Insecure (--insecure) on a closed network"
+
 // Validate returns an ErrInvalid that names the field that cannot be, or nil.
 func (c Config) Validate() error {
 	c = c.withDefaults()
@@ -158,8 +160,10 @@ func (c Config) Validate() error {
 		return bad("Deadline", "%v is negative", c.Deadline)
 	case (c.ServerTLS == nil) != (c.ClientTLS == nil):
 		return bad("ServerTLS", "ServerTLS and ClientTLS have to be set together")
-	case c.ServerTLS == nil && !c.Insecure && (!loopback(c.Bind) || !loopback(c.Advertise)):
-		return bad("Bind", "%s is not a loopback address and there is no TLS: give ServerTLS and ClientTLS (--tls-cert, --tls-key, --tls-ca), or set Insecure (--insecure) on a closed network", c.Bind)
+	case c.ServerTLS == nil && !c.Insecure && !loopback(c.Bind):
+		return bad("Bind", noTLS, c.Bind)
+	case c.ServerTLS == nil && !c.Insecure && !loopback(c.Advertise):
+		return bad("Advertise", noTLS, c.Advertise)
 	case c.Alone && len(c.Seeds) > 0:
 		return bad("Alone", "Alone (--alone) and Seeds (--seeds) are both set")
 	case len(c.Seeds) == 0 && !c.Alone && (!loopback(c.Bind) || !loopback(c.Advertise)):

@@ -117,6 +117,7 @@ func TestConfigErrors(t *testing.T) {
 		{nil, "--http 7420", `http (flag --http): "7420" is neither host:port nor off`},
 		{nil, "--http 10.0.0.1:7420", "http: 10.0.0.1 is not a loopback address and there is no TLS: give --tls-cert, --tls-key and --tls-ca, or --insecure"},
 		{nil, "--bind 10.0.0.1", "bind (flag --bind): 10.0.0.1 is not a loopback address and there is no TLS"},
+		{nil, "--advertise 10.0.0.1", "advertise (flag --advertise): 10.0.0.1 is not a loopback address and there is no TLS"},
 		{nil, "--bind 0.0.0.0 --insecure", "--advertise must say which of them others dial"},
 		{nil, "--tls-cert c.pem", "--tls-cert and --tls-key are needed together"},
 		{nil, "--tls-cert c.pem --tls-key k.pem", "open c.pem: no such file or directory"},

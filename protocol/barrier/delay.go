@@ -32,13 +32,19 @@ func (c *Core) lagging(k Key, times int) (lags []phalanx.NodeID) {
 	return lags[:min(len(lags), MaxAbsent)]
 }
 
-// giveUpOn emits the answer to a caller of a barrier that gives up, with what holds it up: what the primary
-// has said of that, or on the primary's own node what it knows.
+// giveUpOn emits the answer to a caller of a barrier that gives up.
 func (c *Core) giveUpOn(k Key, awaits []phalanx.NodeID, given GivenUp) {
-	if given.Awaits = awaits; given.Primary == c.view.Self {
+	c.emit(c.heldUp(k, awaits, given))
+}
+
+// heldUp returns given with what holds the caller up: what the primary has said of that, or on the
+// primary's own node what it knows.
+func (c *Core) heldUp(k Key, awaits []phalanx.NodeID, given GivenUp) GivenUp {
+	given.Awaits, given.Unleased = awaits, false
+	if given.Primary == c.view.Self {
 		given.Awaits, given.Unleased = c.lagging(k, 1), c.now >= c.leased
 	}
-	c.emit(given)
+	return given
 }
 
 // Culprit returns the node that has held up the caller, as far as it is known here: one for which the

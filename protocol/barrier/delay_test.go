@@ -81,3 +81,34 @@ func TestTheCallerIsAtThePrimary(t *testing.T) {
 		}
 	}
 }
+
+// A caller gives up while something holds the primary up: the primary itself hangs until it is removed, or a
+// backup does not confirm for a while. Then a primary answers that the entry is withdrawn. The error blames
+// the node that has held up the caller, and not the primary that has answered.
+func TestTheCulpritIsThatOfTheTimeOfGivingUp(t *testing.T) {
+	for _, hangs := range []bool{true, false} {
+		c := newCluster(t, 5)
+		on, primary, culprit := c.bystander(), c.managers()[0], c.managers()[0]
+		if !hangs {
+			c.enter(on, barrier.Config{Max: 3}, "b")
+			c.pass(100 * ms)
+			culprit = c.managers()[1]
+		}
+		c.lose = func(from, to phalanx.NodeID, _ barrier.Message) bool { return from == culprit || to == culprit }
+		a := c.enter(on, barrier.Config{Max: 3}, "a")
+		c.pass(300 * ms)
+		c.given = nil
+		c.step(on, barrier.GiveUp{ID: a})
+		c.pass(100 * ms)
+		if hangs {
+			c.kill(primary)
+			c.remove(primary)
+		} else {
+			c.lose = nil
+		}
+		c.pass(500 * ms)
+		if len(c.given) != 1 || !c.given[0].Withdrawn || c.given[0].Culprit() != culprit {
+			t.Errorf("the primary hangs: %v: %+v, want that %s is blamed", hangs, c.given, culprit)
+		}
+	}
+}

@@ -318,7 +318,7 @@ func (c *Core) giveUp(id uint64) {
 	default: // the caller hears the outcome when it is known
 		p.stage, p.left, g.news, tell = releasing, p.attempt, true, false
 		p.leaving = append(p.leaving, id)
-		p.leaveBy, p.gave = c.now+withdrawWithin, given
+		p.leaveBy, p.gave = c.now+withdrawWithin, c.heldUp(g.key, g.awaits, given)
 		if g.leaveAt == 0 {
 			g.leaveAt = p.leaveBy
 		}
@@ -346,15 +346,17 @@ func (c *Core) leave(g *group) {
 	}
 }
 
-// gaveUp ends the calls of a participant that withdraws, or has withdrawn.
+// gaveUp ends the calls of a participant that withdraws, or has withdrawn. A primary has answered that it has
+// withdrawn: the culprit is the one of the time at which the caller gave up.
 func (c *Core) gaveUp(g *group, p *participant, withdrawn bool) {
 	for _, id := range p.leaving {
 		delete(c.waiters, id)
 		given := p.gave
-		given.Primary = c.primary(g.key) // of which g.awaits is
-		if given.ID, given.Withdrawn = id, withdrawn; !withdrawn {
-			given.Frees = p.left
+		if given.ID, given.Withdrawn = id, withdrawn; withdrawn {
+			c.emit(given)
+			continue
 		}
+		given.Frees, given.Primary = p.left, c.primary(g.key) // of which g.awaits is
 		c.giveUpOn(g.key, g.awaits, given)
 	}
 	p.leaving = nil
