@@ -2,6 +2,8 @@ package mistakes
 
 // inMembership are mistakes in who is a member, and who goes.
 var inMembership = []Mistake{
+	mistake(Tests, "a node that leaves does not wait for the last member that stayed and was removed",
+		"protocol/leave/core.go", "		c.strayed = c.now + strayFor\n", "		_ = strayFor\n"),
 	mistake(Store, "a replica that is not in sync becomes owner",
 		"protocol/view/plan.go", `		s.Owner, s.Backup = s.Backup, ""
 	case s.Backup:`, `		s.Owner, s.Backup = s.Backup, ""
@@ -51,7 +53,7 @@ var inMembership = []Mistake{
 	mistake(Store, "a node whose removal loses shards is to join again, and no member stays",
 		"protocol/leave/core.go", "c.end(Left{Fenced: !c.removing && c.view.Stay > 0, ", "c.end(Left{Fenced: !c.removing, "),
 	mistake(Store, "a node that leaves waits for voters that have left without telling it that it is removed",
-		"protocol/leave/core.go", "c.view.Others == 0, c.alone && c.now >= c.aloneUntil():", "c.view.Others == 0:"),
+		"protocol/leave/core.go", ", c.alone && c.now >= c.aloneUntil():", ":"),
 	mistake(Tests, "a node ends as soon as it loses the majority, although members stay",
 		"protocol/leave/core.go", "c.known && c.lost.Majority && c.lost.Gone >= c.view.Stay", "c.known && c.lost.Majority"),
 	mistake("cmd/phalanx TestANodeIsRemovedAsItLeaves", "a node that is removed as it leaves ends if its time to join again is short",

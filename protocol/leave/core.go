@@ -12,6 +12,7 @@ const (
 	lookAgain    = 50 * time.Millisecond // while something runs
 	lookForGone  = 5 * time.Second       // while owners are asked
 	aloneFor     = 2 * time.Second       // a majority that hangs, or a firewall that refuses connections, may last shorter
+	strayFor     = 5 * time.Second       // a member that was removed since it hung joins again meanwhile
 	mostClosing  = 10                    // closing looks: by then they find only copies that Gets leave again and again
 )
 
@@ -36,6 +37,7 @@ type Core struct {
 	lost     Lost
 	alone    bool          // see deserted
 	aloneAt  time.Duration // since when
+	strayed  time.Duration // see strays
 
 	looking bool // a Look was not answered yet
 	here    Here
@@ -115,6 +117,9 @@ func (c *Core) viewed(v Viewed) {
 		if c.marked != 0 { // perhaps anew, after the mark of an attempt before was taken back
 			c.marked = v.Number
 		}
+	}
+	if c.known && c.view.Stay > 0 && v.Stay == 0 && v.Others < c.view.Others && c.lost.Gone < c.view.Stay {
+		c.strayed = c.now + strayFor
 	}
 	c.asks.moved(c.view.Owners, v.Owners)
 	c.known, c.view = true, v
@@ -214,7 +219,7 @@ func (c *Core) advance() {
 	switch {
 	case c.known && !c.view.Member: // the view may not say by which request: its removal may have lost shards
 		c.end(Left{Fenced: !c.removing && c.view.Stay > 0, Alone: c.view.Stay == 0})
-	case c.known && c.view.Others == 0, c.alone && c.now >= c.aloneUntil():
+	case c.known && c.view.Others == 0 && !c.strays(), c.alone && c.now >= c.aloneUntil():
 		c.end(Left{Alone: true})
 	case c.now >= c.cfg.Deadline && c.removing:
 		c.end(Left{Unseen: true})
@@ -223,6 +228,7 @@ func (c *Core) advance() {
 	case !c.known:
 	case c.marked == 0:
 		c.repeat(Mark{})
+	case c.strays(): // there is nobody to hand over to yet
 	case c.removing:
 		c.repeat(Remove{c.asOf()})
 	default:
@@ -236,6 +242,13 @@ func (c *Core) deserted() bool { return c.known && c.lost.Majority && c.lost.Gon
 
 // aloneUntil returns when a node that is alone goes.
 func (c *Core) aloneUntil() time.Duration { return min(c.aloneAt+aloneFor, c.cfg.Deadline) }
+
+// strays reports whether the last member that stayed was removed a moment ago, and its process is not
+// known to be gone: if it hung, it joins again, and this node can hand over to it.
+func (c *Core) strays() bool { return c.view.Stay == 0 && c.now < c.strayedUntil() }
+
+// strayedUntil returns when the node stops waiting for that member.
+func (c *Core) strayedUntil() time.Duration { return min(c.strayed, c.cfg.Deadline) }
 
 // asOf returns the number of the view since which others keep the copies in kept.
 func (c *Core) asOf() uint64 { return max(c.marked, c.view.Left) }
@@ -342,6 +355,9 @@ func (c *Core) Due() (time.Duration, bool) {
 	at := c.cfg.Deadline
 	if c.alone {
 		at = c.aloneUntil()
+	}
+	if c.strays() {
+		at = min(at, c.strayedUntil())
 	}
 	if c.known && (c.marked == 0 || c.removing) {
 		at = min(at, c.propose)

@@ -17,6 +17,9 @@
 // It goes when it is removed, whoever asked for that; or when no view can be decided any more, since
 // the majority of the voters is lost, for aloneFor. There is no member that it could join again.
 //
+// If the last member that stayed was removed while the node leaves, and its process is not known to be
+// gone, the node waits for strayFor: a member that hung joins again, and takes what is handed over.
+//
 // A node that fails to leave goes on being a member as before: it takes back its mark, so
 // that others that leave can rely on it. It can try again.
 //
