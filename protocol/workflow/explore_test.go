@@ -26,16 +26,26 @@ type condition struct {
 // task after the other.
 type explorer struct {
 	shape
-	waits           []set // what has to be saved before a task begins
-	parents, under  []set // and descendants
-	rerun, after    bool  // a begun irreversible task was dropped for other inputs; one was below an undo
-	inputs, stuck   bool  // inputs of an undo could not be had; an execution did not end
-	seen            map[condition]bool
-	todo            []condition
-	withCheckpoints set
+	waits          []set // what has to be saved before a task begins
+	parents, under []set // and descendants
+	rerun, after   bool  // a begun irreversible task was dropped for other inputs; one was below an undo
+	inputs, stuck  bool  // inputs of an undo could not be had; an execution did not end
+	seen           map[condition]bool
+	todo           []condition
 }
 
 func explore(g *Graph, waits func(v int) []int) *explorer {
+	x := newExplorer(g, waits)
+	x.push(condition{})
+	for len(x.todo) > 0 {
+		c := x.todo[len(x.todo)-1]
+		x.todo = x.todo[:len(x.todo)-1]
+		x.expand(c)
+	}
+	return x
+}
+
+func newExplorer(g *Graph, waits func(v int) []int) *explorer {
 	x := &explorer{shape: shapeOf(g), seen: map[condition]bool{}}
 	n := len(g.Tasks)
 	x.waits, x.parents, x.under = make([]set, n), make([]set, n), make([]set, n)
@@ -46,9 +56,6 @@ func explore(g *Graph, waits func(v int) []int) *explorer {
 		for _, w := range waits(v) {
 			x.waits[v] |= one(w)
 		}
-		if x.saves(v) {
-			x.withCheckpoints |= one(v)
-		}
 	}
 	for v := n - 1; v >= 0; v-- {
 		for p := range v {
@@ -56,12 +63,6 @@ func explore(g *Graph, waits func(v int) []int) *explorer {
 				x.under[p] |= one(v) | x.under[v]
 			}
 		}
-	}
-	x.push(condition{})
-	for len(x.todo) > 0 {
-		c := x.todo[len(x.todo)-1]
-		x.todo = x.todo[:len(x.todo)-1]
-		x.expand(c)
 	}
 	return x
 }
