@@ -1,0 +1,314 @@
+package workflow
+
+import (
+	"slices"
+	"time"
+)
+
+// RunConfig says how a Run goes about failures.
+type RunConfig struct {
+	Epoch   uint64        // of the controller
+	Retries int           // how many failures in a row of a task are repaired; 0: 3
+	Losses  int           // how many losses of its node in a row are; 0: 5
+	Pause   time.Duration // before the first repeat; it doubles each time; 0: 100 ms
+}
+
+func (c RunConfig) withDefaults() RunConfig {
+	if c.Retries == 0 {
+		c.Retries = 3
+	}
+	if c.Losses == 0 {
+		c.Losses = 5
+	}
+	if c.Pause == 0 {
+		c.Pause = 100 * time.Millisecond
+	}
+	return c
+}
+
+// Run decides for one execution of a workflow under one controller (specification 2).
+type Run struct {
+	cfg   RunConfig
+	x     *Execution
+	tasks []taskRun
+	now   time.Duration
+	out   []RunEffect
+
+	attempts uint64          // begun in this epoch
+	records  []Record        // of this step
+	then     []func()        // once these are durable
+	appended uint64          // the number of the last Append
+	pending  []pendingAppend // not durable yet, in order
+	wake     map[int]bool    // tasks to look at
+	lost     bool            // an output that had been made cannot be had
+	recorded bool            // the recovery set is durable
+	closed   bool
+}
+
+type pendingAppend struct {
+	number uint64
+	then   []func()
+}
+
+// taskRun is what a Run knows of a task beside its Execution.
+type taskRun struct {
+	gen     uint32
+	running Attempt // zero: none
+	kind    Kind    // of running
+	ending  bool    // running was canceled
+	fence   Attempt // the last attempt that had an effect, perhaps
+	undo    bool    // that effect has to be taken back before the task begins again
+	again   time.Duration
+	retries int // failures in a row
+	losses  int
+	stuck   bool
+	saving  bool
+	output  Output
+}
+
+// NewRun returns the Run of a controller that has found these records of earlier ones. Attempts of
+// earlier controllers that may still go on have to be told by Adopt before the first Step.
+func NewRun(cfg RunConfig, e *Events, records []Record) *Run {
+	r := &Run{cfg: cfg.withDefaults(), x: NewExecution(e), tasks: make([]taskRun, len(e.Tasks)), wake: map[int]bool{}}
+	for _, rec := range records {
+		r.replay(rec)
+	}
+	r.recorded = len(r.x.set) > 0
+	for v := range r.tasks {
+		if r.x.facts[v]&ended != 0 && r.x.facts[v]&durable == 0 {
+			r.x.facts[v] &^= live // until the host says where it is
+			r.lost = true
+		}
+		if r.x.facts[v]&(ended|drops) == 0 && r.x.facts[v]&begun != 0 && r.x.Tasks[v].Effect == Undo {
+			r.tasks[v].undo = true
+		}
+		r.wake[v] = true
+	}
+	return r
+}
+
+// replay takes a record of an earlier controller.
+func (r *Run) replay(rec Record) {
+	switch rec := rec.(type) {
+	case Begun:
+		t := &r.tasks[rec.Task]
+		t.gen, t.fence = rec.Gen, rec.Attempt
+		r.x.facts[rec.Task] |= begun
+	case Ended:
+		r.tasks[rec.Task].output = rec.Output
+		r.x.Ended(rec.Task)
+	case Saved:
+		r.x.Saved(rec.Task)
+	case Recovering:
+		r.x.Record(rec.Set)
+		r.dropFree()
+	case Undone:
+		r.tasks[rec.Task].undo = false
+		if set := r.x.Recovering(); len(set) > 0 && set[len(set)-1] == rec.Task {
+			r.drop()
+			r.dropFree()
+		}
+	case Closed:
+		r.closed = true
+	}
+}
+
+// dropFree drops tasks of the recovery set that need no undo, up to one that does.
+func (r *Run) dropFree() {
+	for {
+		d, ok := r.x.Next()
+		if !ok || d.Undo || !r.tasks[d.Task].running.IsZero() {
+			return
+		}
+		r.drop()
+	}
+}
+
+func (r *Run) drop() {
+	set := r.x.Recovering()
+	v := set[len(set)-1]
+	r.x.Dropped()
+	r.tasks[v] = taskRun{gen: r.tasks[v].gen + 1, fence: r.tasks[v].fence}
+	r.wake[v] = true
+}
+
+// Has notes that the output of a task is in some node's memory: the host found it as it took over.
+func (r *Run) Has(v int) {
+	if r.x.facts[v]&ended != 0 {
+		r.x.facts[v] |= live
+	}
+}
+
+// Adopt notes that an attempt of an earlier controller may go on: its outcome will come.
+func (r *Run) Adopt(v int, a Attempt, kind Kind) {
+	r.tasks[v].running, r.tasks[v].kind = a, kind
+	if r.x.facts[v]&(ended|drops) != 0 && kind == Do || kind != Do {
+		r.end(v)
+	}
+}
+
+// Closed reports whether the run has ended, durably.
+func (r *Run) Closed() bool { return r.closed }
+
+// Step takes an event and returns what the host must do, in that order.
+func (r *Run) Step(now time.Duration, ev RunEvent) []RunEffect {
+	r.now = max(r.now, now)
+	switch ev := ev.(type) {
+	case Durable:
+		for len(r.pending) > 0 && r.pending[0].number <= ev.Number {
+			then := r.pending[0].then
+			r.pending = r.pending[1:]
+			for _, f := range then {
+				f()
+			}
+		}
+	case Outcome:
+		r.outcome(ev)
+	case Checkpointed:
+		r.checkpointed(ev)
+	case Gone:
+		if r.tasks[ev.Task].gen == ev.Gen {
+			r.x.Lost(ev.Task)
+			r.lost = true
+		}
+	}
+	if !r.closed {
+		r.advance()
+	}
+	r.flush()
+	out := r.out
+	r.out = nil
+	return out
+}
+
+// Due returns when the Run has to hear of the time; false: it need not.
+func (r *Run) Due() (at time.Duration, ok bool) {
+	for v := range r.wake {
+		if t := &r.tasks[v]; t.again > r.now && (!ok || t.again < at) {
+			at, ok = t.again, true
+		}
+	}
+	return at, ok
+}
+
+func (r *Run) emit(e RunEffect) { r.out = append(r.out, e) }
+
+// write makes a record durable, and then does what comes after.
+func (r *Run) write(rec Record, then func()) {
+	r.records = append(r.records, rec)
+	if then != nil {
+		r.then = append(r.then, then)
+	}
+}
+
+func (r *Run) flush() {
+	if len(r.records) == 0 {
+		return
+	}
+	r.appended++
+	r.emit(Append{Number: r.appended, Records: r.records})
+	r.pending = append(r.pending, pendingAppend{r.appended, r.then})
+	r.records, r.then = nil, nil
+}
+
+// advance does all that can be done now.
+func (r *Run) advance() {
+	r.recover()
+	r.takeBack()
+	for {
+		for _, v := range r.x.Ready() {
+			r.wake[v] = true
+		}
+		all := sorted(r.wake)
+		if len(all) == 0 {
+			break
+		}
+		moved := false
+		for _, v := range all {
+			moved = r.look(v) || moved
+		}
+		if !moved {
+			break
+		}
+	}
+	r.close()
+}
+
+func sorted(set map[int]bool) []int {
+	all := make([]int, 0, len(set))
+	for v := range set {
+		all = append(all, v)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// look begins what a task needs next, and forgets it if there is nothing to wait for. It returns true
+// if it began something.
+func (r *Run) look(v int) bool {
+	t := &r.tasks[v]
+	switch {
+	case r.x.facts[v]&drops != 0 || !t.running.IsZero() || t.stuck:
+		delete(r.wake, v)
+	case r.x.facts[v]&ended != 0:
+		delete(r.wake, v)
+		if r.x.saves(v) && !t.saving && r.x.facts[v]&(live|durable) == live {
+			t.saving = true
+			r.emit(Save{Task: v, Gen: t.gen})
+			return true
+		}
+	case t.again > r.now:
+	case t.undo && !r.inputsThere(v):
+		delete(r.wake, v) // Events tells when they are again
+	case t.undo:
+		delete(r.wake, v)
+		r.begin(v, TakeBack)
+		return true
+	case r.x.MayBegin(v):
+		delete(r.wake, v)
+		r.begin(v, Do)
+		return true
+	default:
+		delete(r.wake, v) // Events tells when it may
+	}
+	return false
+}
+
+// begin begins an attempt. One with an effect is dispatched after its record is durable.
+func (r *Run) begin(v int, kind Kind) {
+	t := &r.tasks[v]
+	r.attempts++
+	a := Attempt{Epoch: r.cfg.Epoch, Number: r.attempts}
+	t.running, t.kind, t.ending = a, kind, false
+	d := Dispatch{Task: v, Gen: t.gen, Attempt: a, Kind: kind}
+	if kind == TakeBack {
+		d.Fence = t.fence
+		r.emit(d)
+		return
+	}
+	if kind == Remake {
+		r.emit(d)
+		return
+	}
+	r.x.Begun(v)
+	if r.x.Tasks[v].Effect == None {
+		r.write(Begun{Task: v, Gen: t.gen, Attempt: a}, nil)
+		r.emit(d)
+		return
+	}
+	t.fence = a
+	r.write(Begun{Task: v, Gen: t.gen, Attempt: a}, func() {
+		if t := &r.tasks[v]; t.running == a {
+			if t.ending { // it was canceled before it began
+				t.running = Attempt{}
+				return
+			}
+			r.emit(d)
+		}
+	})
+}
+
+// inputsThere reports whether the inputs of a task can be had.
+func (r *Run) inputsThere(v int) bool {
+	return !slices.ContainsFunc(r.x.parents(v), func(p int32) bool { return !r.x.available(int(p)) })
+}

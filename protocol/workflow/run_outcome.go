@@ -1,0 +1,165 @@
+package workflow
+
+import "fmt"
+
+// outcome takes the end of an attempt. Only that of the running one counts.
+func (r *Run) outcome(o Outcome) {
+	t := &r.tasks[o.Task]
+	if o.Attempt != t.running || t.running.IsZero() {
+		return
+	}
+	kind, ending := t.kind, t.ending
+	t.running, t.ending = Attempt{}, false
+	r.wake[o.Task] = true
+	switch {
+	case kind == TakeBack && o.Failed == "" && !o.Lost:
+		r.undone(o.Task)
+	case kind == Remake && o.Failed == "" && !o.Lost:
+		r.x.Remade(o.Task)
+	case ending: // nobody waits for it any more
+	case o.Failed == "" && !o.Lost:
+		r.ended(o)
+	default:
+		r.failed(o, kind)
+	}
+}
+
+func (r *Run) ended(o Outcome) {
+	t := &r.tasks[o.Task]
+	t.retries, t.losses, t.undo, t.output = 0, 0, false, o.Output
+	r.x.Ended(o.Task)
+	r.write(Ended{Task: o.Task, Gen: t.gen, Attempt: o.Attempt, Output: o.Output}, nil)
+}
+
+// undone notes that no attempt of a task has an effect any more.
+func (r *Run) undone(v int) {
+	t := &r.tasks[v]
+	t.undo, t.retries, t.losses = false, 0, 0
+	r.write(Undone{Task: v, Fence: t.fence}, nil)
+	if set := r.x.Recovering(); len(set) > 0 && set[len(set)-1] == v {
+		r.drop()
+	}
+}
+
+// failed has an attempt repeated after a pause; an undo takes its effect back before.
+func (r *Run) failed(o Outcome, kind Kind) {
+	t := &r.tasks[o.Task]
+	why, n, most := o.Failed, &t.retries, r.cfg.Retries
+	if o.Lost {
+		why, n, most = "its node has left", &t.losses, r.cfg.Losses
+	} else {
+		t.losses = 0
+	}
+	*n++
+	if kind == Do && r.x.Tasks[o.Task].Effect == Undo {
+		t.undo = true
+	}
+	if *n > most {
+		t.stuck = true
+		r.emit(Stuck{Task: o.Task, Why: fmt.Sprintf("%s has failed %d times in a row, lastly: %s", r.x.name(o.Task), *n, why)})
+		return
+	}
+	t.again = r.now + r.cfg.Pause<<(*n-1)
+	r.emit(Failed{Task: o.Task, Why: why, Again: t.again, Retries: *n})
+}
+
+func (r *Run) checkpointed(c Checkpointed) {
+	t := &r.tasks[c.Task]
+	if t.gen != c.Gen || !t.saving {
+		return // void: the task was dropped since
+	}
+	t.saving = false
+	if c.Failed != "" {
+		r.wake[c.Task] = true
+		return
+	}
+	if r.x.facts[c.Task]&drops != 0 {
+		return
+	}
+	r.x.Saved(c.Task)
+	r.write(Saved{Task: c.Task, Gen: c.Gen}, nil)
+}
+
+// recover records what has to be made again.
+func (r *Run) recover() {
+	if !r.lost {
+		return
+	}
+	set, err := r.x.Recover()
+	if err != nil {
+		panic(err) // Check would have refused the graph
+	}
+	if len(set) == 0 {
+		return
+	}
+	r.x.Record(set)
+	r.recorded = false
+	for _, v := range set {
+		r.end(v)
+	}
+	r.write(Recovering{Set: set}, func() { r.recorded = len(r.x.Recovering()) > 0 })
+}
+
+// end cancels the attempt of a task that runs.
+func (r *Run) end(v int) {
+	t := &r.tasks[v]
+	if t.running.IsZero() || t.ending || t.kind != Do {
+		return
+	}
+	t.ending = true
+	r.emit(Cancel{Task: v, Attempt: t.running})
+}
+
+// takeBack undoes and drops what is recorded, from the last task to the first.
+func (r *Run) takeBack() {
+	for r.recorded {
+		d, ok := r.x.Next()
+		if !ok {
+			r.recorded = false
+			return
+		}
+		t := &r.tasks[d.Task]
+		switch {
+		case !t.running.IsZero() || t.again > r.now || t.stuck:
+			r.wake[d.Task] = r.wake[d.Task] || t.again > r.now
+			return
+		case !d.Undo:
+			r.drop()
+			continue
+		case len(d.Remake) == 0:
+			r.begin(d.Task, TakeBack)
+			return
+		}
+		r.remake(d.Remake)
+		return
+	}
+}
+
+// remake runs, of some tasks, those again whose inputs are there.
+func (r *Run) remake(all []int) {
+	for _, v := range all {
+		t := &r.tasks[v]
+		there := true
+		for _, p := range r.x.parents(v) {
+			there = there && r.x.there(int(p))
+		}
+		switch {
+		case !there || !t.running.IsZero() || t.stuck:
+		case t.again > r.now:
+			r.wake[v] = true
+		default:
+			r.begin(v, Remake)
+		}
+	}
+}
+
+// close ends the run once all results are saved.
+func (r *Run) close() {
+	for v := range r.tasks {
+		if r.x.facts[v]&ended == 0 || r.x.sink[v] && r.x.facts[v]&durable == 0 || r.x.facts[v]&drops != 0 {
+			return
+		}
+	}
+	r.closed = true
+	r.write(Closed{}, nil)
+}
