@@ -13,6 +13,7 @@ type Execution struct {
 	*Events
 	facts []fact
 	set   []int // the recovery set that is recorded and not dropped yet, in order
+	left  int   // how many tasks have yet to end, or to save their result
 }
 
 // fact is what is known of the present generation of a task.
@@ -29,15 +30,30 @@ const (
 
 // NewExecution returns an execution in which nothing has begun.
 func NewExecution(e *Events) *Execution {
-	return &Execution{Events: e, facts: make([]fact, len(e.Tasks))}
+	return &Execution{Events: e, facts: make([]fact, len(e.Tasks)), left: len(e.Tasks)}
 }
+
+// learn sets the facts of a task.
+func (x *Execution) learn(v int, f fact) {
+	over := func(f fact) bool { return f&(ended|drops) == ended && (f&durable != 0 || !x.sink[v]) }
+	switch before := over(x.facts[v]); {
+	case !before && over(f):
+		x.left--
+	case before && !over(f):
+		x.left++
+	}
+	x.facts[v] = f
+}
+
+// Over reports whether all tasks have ended, and all results are saved.
+func (x *Execution) Over() bool { return x.left == 0 }
 
 // Begun notes that an attempt begins. It panics if the task must not begin.
 func (x *Execution) Begun(v int) {
 	if !x.MayBegin(v) {
 		panic(fmt.Sprintf("%s begins, and must not", x.name(v)))
 	}
-	x.facts[v] |= begun
+	x.learn(v, x.facts[v]|begun)
 }
 
 // MayBegin reports whether an attempt of a task may begin: it has all it waits for and its inputs are
@@ -57,7 +73,7 @@ func (x *Execution) there(v int) bool { return x.facts[v]&(live|durable) != 0 }
 
 // Ended notes that an attempt has ended well, and that its output is there.
 func (x *Execution) Ended(v int) {
-	x.facts[v] |= begun | ended | live
+	x.learn(v, x.facts[v]|begun|ended|live)
 	x.Events.Ended(v)
 }
 
@@ -66,7 +82,7 @@ func (x *Execution) Saved(v int) {
 	if x.facts[v]&ended == 0 || x.facts[v]&drops != 0 {
 		return
 	}
-	x.facts[v] |= durable
+	x.learn(v, x.facts[v]|durable)
 	x.Events.Saved(v)
 }
 
@@ -190,7 +206,7 @@ func (x *Execution) violation(set []int) error {
 // Record notes that a set is durable: nothing in it counts any more.
 func (x *Execution) Record(set []int) {
 	for _, v := range set {
-		x.facts[v] |= drops
+		x.learn(v, x.facts[v]|drops)
 		x.Events.Dropped(v)
 	}
 	x.set = append(x.set, set...)
@@ -243,5 +259,5 @@ func (x *Execution) Remade(v int) { x.facts[v] |= live }
 func (x *Execution) Dropped() {
 	v := x.set[len(x.set)-1]
 	x.set = x.set[:len(x.set)-1]
-	x.facts[v] = 0
+	x.learn(v, 0)
 }

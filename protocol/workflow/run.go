@@ -3,6 +3,8 @@ package workflow
 import (
 	"slices"
 	"time"
+
+	"github.com/phalanx-go/phalanx/protocol/agenda"
 )
 
 // RunConfig says how a Run goes about failures.
@@ -34,14 +36,14 @@ type Run struct {
 	now   time.Duration
 	out   []RunEffect
 
-	attempts uint64          // begun in this epoch
-	records  []Record        // of this step
-	then     []func()        // once these are durable
-	appended uint64          // the number of the last Append
-	pending  []pendingAppend // not durable yet, in order
-	wake     map[int]bool    // tasks to look at
-	lost     bool            // an output that had been made cannot be had
-	recorded bool            // the recovery set is durable
+	attempts uint64             // begun in this epoch
+	records  []Record           // of this step
+	then     []func()           // once these are durable
+	appended uint64             // the number of the last Append
+	pending  []pendingAppend    // not durable yet, in order
+	agenda   agenda.Agenda[int] // tasks to look at
+	lost     bool               // an output that had been made cannot be had
+	recorded bool               // the recovery set is durable
 	closed   bool
 }
 
@@ -69,7 +71,7 @@ type taskRun struct {
 // NewRun returns the Run of a controller that has found these records of earlier ones. Attempts of
 // earlier controllers that may still go on have to be told by Adopt before the first Step.
 func NewRun(cfg RunConfig, e *Events, records []Record) *Run {
-	r := &Run{cfg: cfg.withDefaults(), x: NewExecution(e), tasks: make([]taskRun, len(e.Tasks)), wake: map[int]bool{}}
+	r := &Run{cfg: cfg.withDefaults(), x: NewExecution(e), tasks: make([]taskRun, len(e.Tasks))}
 	for _, rec := range records {
 		r.replay(rec)
 	}
@@ -82,7 +84,7 @@ func NewRun(cfg RunConfig, e *Events, records []Record) *Run {
 		if r.x.facts[v]&(ended|drops) == 0 && r.x.facts[v]&begun != 0 && r.x.Tasks[v].Effect == Undo {
 			r.tasks[v].undo = true
 		}
-		r.wake[v] = true
+		r.wake(v)
 	}
 	return r
 }
@@ -93,7 +95,7 @@ func (r *Run) replay(rec Record) {
 	case Begun:
 		t := &r.tasks[rec.Task]
 		t.gen, t.fence = rec.Gen, rec.Attempt
-		r.x.facts[rec.Task] |= begun
+		r.x.learn(rec.Task, r.x.facts[rec.Task]|begun)
 	case Ended:
 		r.tasks[rec.Task].output = rec.Output
 		r.x.Ended(rec.Task)
@@ -129,7 +131,7 @@ func (r *Run) drop() {
 	v := set[len(set)-1]
 	r.x.Dropped()
 	r.tasks[v] = taskRun{gen: r.tasks[v].gen + 1, fence: r.tasks[v].fence}
-	r.wake[v] = true
+	r.wake(v)
 }
 
 // Has notes that the output of a task is in some node's memory: the host found it as it took over.
@@ -182,14 +184,10 @@ func (r *Run) Step(now time.Duration, ev RunEvent) []RunEffect {
 }
 
 // Due returns when the Run has to hear of the time; false: it need not.
-func (r *Run) Due() (at time.Duration, ok bool) {
-	for v := range r.wake {
-		if t := &r.tasks[v]; t.again > r.now && (!ok || t.again < at) {
-			at, ok = t.again, true
-		}
-	}
-	return at, ok
-}
+func (r *Run) Due() (at time.Duration, ok bool) { return r.agenda.Due() }
+
+// wake has the Run look at a task once it may begin again.
+func (r *Run) wake(v int) { r.agenda.Set(v, max(r.now, r.tasks[v].again)) }
 
 func (r *Run) emit(e RunEffect) { r.out = append(r.out, e) }
 
@@ -217,61 +215,34 @@ func (r *Run) advance() {
 	r.takeBack()
 	for {
 		for _, v := range r.x.Ready() {
-			r.wake[v] = true
+			r.wake(v)
 		}
-		all := sorted(r.wake)
-		if len(all) == 0 {
+		v, ok := r.agenda.Take(r.now)
+		if !ok {
 			break
 		}
-		moved := false
-		for _, v := range all {
-			moved = r.look(v) || moved
-		}
-		if !moved {
-			break
-		}
+		r.look(v)
 	}
 	r.close()
 }
 
-func sorted(set map[int]bool) []int {
-	all := make([]int, 0, len(set))
-	for v := range set {
-		all = append(all, v)
-	}
-	slices.Sort(all)
-	return all
-}
-
-// look begins what a task needs next, and forgets it if there is nothing to wait for. It returns true
-// if it began something.
-func (r *Run) look(v int) bool {
+// look begins what a task needs next, if it need not wait.
+func (r *Run) look(v int) {
 	t := &r.tasks[v]
 	switch {
-	case r.x.facts[v]&drops != 0 || !t.running.IsZero() || t.stuck:
-		delete(r.wake, v)
+	case r.x.facts[v]&drops != 0 || !t.running.IsZero() || t.stuck: // takeBack or an outcome goes on
 	case r.x.facts[v]&ended != 0:
-		delete(r.wake, v)
 		if r.x.saves(v) && !t.saving && r.x.facts[v]&(live|durable) == live {
 			t.saving = true
 			r.emit(Save{Task: v, Gen: t.gen})
-			return true
 		}
 	case t.again > r.now:
-	case t.undo && !r.inputsThere(v):
-		delete(r.wake, v) // Events tells when they are again
-	case t.undo:
-		delete(r.wake, v)
+		r.wake(v)
+	case t.undo && r.inputsThere(v):
 		r.begin(v, TakeBack)
-		return true
-	case r.x.MayBegin(v):
-		delete(r.wake, v)
+	case !t.undo && r.x.MayBegin(v):
 		r.begin(v, Do)
-		return true
-	default:
-		delete(r.wake, v) // Events tells when it may
-	}
-	return false
+	} // else Events tells when it may
 }
 
 // begin begins an attempt. One with an effect is dispatched after its record is durable.

@@ -10,7 +10,7 @@ func (r *Run) outcome(o Outcome) {
 	}
 	kind, ending := t.kind, t.ending
 	t.running, t.ending = Attempt{}, false
-	r.wake[o.Task] = true
+	defer r.wake(o.Task)
 	switch {
 	case kind == TakeBack && o.Failed == "" && !o.Lost:
 		r.undone(o.Task)
@@ -70,7 +70,7 @@ func (r *Run) checkpointed(c Checkpointed) {
 	}
 	t.saving = false
 	if c.Failed != "" {
-		r.wake[c.Task] = true
+		r.wake(c.Task)
 		return
 	}
 	if r.x.facts[c.Task]&drops != 0 {
@@ -121,7 +121,9 @@ func (r *Run) takeBack() {
 		t := &r.tasks[d.Task]
 		switch {
 		case !t.running.IsZero() || t.again > r.now || t.stuck:
-			r.wake[d.Task] = r.wake[d.Task] || t.again > r.now
+			if t.again > r.now {
+				r.wake(d.Task)
+			}
 			return
 		case !d.Undo:
 			r.drop()
@@ -146,7 +148,7 @@ func (r *Run) remake(all []int) {
 		switch {
 		case !there || !t.running.IsZero() || t.stuck:
 		case t.again > r.now:
-			r.wake[v] = true
+			r.wake(v)
 		default:
 			r.begin(v, Remake)
 		}
@@ -155,10 +157,8 @@ func (r *Run) remake(all []int) {
 
 // close ends the run once all results are saved.
 func (r *Run) close() {
-	for v := range r.tasks {
-		if r.x.facts[v]&ended == 0 || r.x.sink[v] && r.x.facts[v]&durable == 0 || r.x.facts[v]&drops != 0 {
-			return
-		}
+	if !r.x.Over() {
+		return
 	}
 	r.closed = true
 	r.write(Closed{}, nil)
