@@ -86,6 +86,7 @@ func TestCheckOfALongChain(t *testing.T) {
 
 func TestTypesThatNoCodecTakes(t *testing.T) {
 	type hidden struct{ x int }
+	_ = hidden{}.x
 	for what, make := range map[string]func(){
 		"a chan int":                        func() { workflow.Func0("f", 1, func(workflow.Context) (chan int, error) { return nil, nil }) },
 		"its field x is not exported":       func() { workflow.Value(hidden{}) },

@@ -55,7 +55,6 @@ type job struct {
 	d      Dispatch
 	inputs []uint64
 	failed string
-	acted  bool // its effect was seen
 	ends   bool // it was canceled
 }
 
