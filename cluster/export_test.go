@@ -30,13 +30,17 @@ func (n *Node) FenceAsTaken() {
 	l.onFenced()
 }
 
-// Part has a node break with another as if that were no member.
-func (n *Node) Part(node phalanx.NodeID) {
+// Part has a node break with another as if that were no member; with back, its process has come back
+// at its address.
+func (n *Node) Part(node phalanx.NodeID, back bool) {
 	l := n.life.Load()
 	was := l.view.Load()
 	m, _ := was.Member(node)
 	without := *was
 	without.Members = slices.DeleteFunc(slices.Clone(was.Members), func(m view.Member) bool { return m.ID == node })
+	if back {
+		without.Members = append(without.Members, view.Member{ID: phalanx.MakeNodeID(node.Name(), 1), Control: m.Control})
+	}
 	l.view.Store(&without)
 	l.part(member.Gone{Member: m, Lingers: m.Leaving})
 	l.view.Store(was)

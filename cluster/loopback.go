@@ -9,7 +9,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// resolveFor bounds how long Join waits for the addresses of seeds that have names.
+// resolveFor bounds how long Join waits for the addresses of all seeds that have names.
 const resolveFor = time.Second
 
 func loopback(host string) bool {
@@ -54,11 +54,16 @@ func literal(host string) []string {
 	return []string{host}
 }
 
-// lookUp returns a function that resolves names.
+// reachable is unreachable with the addresses of seeds that have names.
+func (c Config) reachable(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, resolveFor)
+	defer cancel()
+	return c.unreachable(lookUp(ctx))
+}
+
+// lookUp returns a function that resolves names until ctx ends.
 func lookUp(ctx context.Context) func(host string) []string {
 	return func(host string) []string {
-		ctx, cancel := context.WithTimeout(ctx, resolveFor)
-		defer cancel()
 		all, err := net.DefaultResolver.LookupHost(ctx, host)
 		if err != nil {
 			return nil // the join says so

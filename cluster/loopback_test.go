@@ -1,9 +1,13 @@
 package cluster
 
 import (
+	"context"
 	"errors"
+	"net"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 )
@@ -39,5 +43,29 @@ func check(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	if (err == nil) != (want == "") || err != nil && (!errors.Is(err, phalanx.ErrInvalid) || !strings.Contains(err.Error(), want)) {
 		t.Errorf("%s: %v, want %q", what, err, want)
+	}
+}
+
+// The resolver of names does not answer. Join waits for it once, and not for each seed again.
+func TestNamesOfSeedsAreResolvedInOneTime(t *testing.T) {
+	var mu sync.Mutex
+	asked := map[time.Time]bool{}
+	was := net.DefaultResolver
+	defer func() { net.DefaultResolver = was }()
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		until, _ := ctx.Deadline()
+		mu.Lock()
+		asked[until] = true
+		mu.Unlock()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := (Config{Seeds: []string{"a.example:1", "b.example:1", "c.example:1"}}).withDefaults().reachable(ctx); err != nil {
+		t.Error(err)
+	}
+	if len(asked) != 1 {
+		t.Errorf("the resolver was asked with %d deadlines, want 1", len(asked))
 	}
 }

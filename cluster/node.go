@@ -81,7 +81,7 @@ func Join(ctx context.Context, cfg Config) (*Node, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	if err := cfg.unreachable(lookUp(ctx)); err != nil {
+	if err := cfg.reachable(ctx); err != nil {
 		return nil, err
 	}
 	cfg.Logger = logging.Limit(cfg.Logger)

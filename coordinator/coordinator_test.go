@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/protocol/directory"
@@ -231,6 +233,43 @@ func TestAPlaceIsReplaced(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The actor of a place has ended, or the connection to it broke: the place may run then.
+func TestWhyAPlaceIsLost(t *testing.T) {
+	for why, text := range map[actor.TerminatedReason]string{actor.TerminatedReason_Stopped: "panic", actor.TerminatedReason_AddressTerminated: "suspected"} {
+		bubble(t, 10, func(t *testing.T, b *bed) {
+			b.reduce(sumAB)
+			reply[directory.Begin](b, directory.Result{State: directory.Begun, Gen: gen(5)})
+			b.ready("a", large, "n1#1")
+			b.ready("b", large, "n2#1")
+			_, p := b.place(1)
+			b.sys.Root.Send(p.coordinator, &actor.Terminated{Who: p.pid, Why: why})
+			synctest.Wait()
+			lost := slices.ContainsFunc(b.events, func(ev any) bool {
+				l, ok := ev.(actors.PlaceLost)
+				return ok && l.Place == 1 && strings.Contains(l.Cause, text)
+			})
+			if !lost {
+				t.Errorf("%v: published %+v", why, b.events)
+			}
+		})
+	}
+}
+
+// A node that leaves begins no Reduce.
+func TestAReduceOfANodeThatLeaves(t *testing.T) {
+	bubble(t, 10, func(t *testing.T, b *bed) {
+		b.env.Store.Leave()
+		failed(t, b.reduce(sumAB), phalanx.ErrClosed, "sum", "leaving")
+		if n := b.env.Running(); n > 0 {
+			t.Errorf("%d run", n)
+		}
+		b.env.Store.Stay()
+		if b.reduce(sumAB); b.env.Running() != 1 {
+			t.Error("it begins none after it has stayed")
+		}
+	})
 }
 
 // The owner named a node that has left the view. No later message will repeat that it left.

@@ -85,6 +85,18 @@ func TestWhatComesWaitsForALease(t *testing.T) {
 	}
 }
 
+// An event that is too large to wait takes no memory.
+func TestWhatIsTooLargeToWait(t *testing.T) {
+	budget := dataplane.NewBudget(64 << 20)
+	h := NewHost(HostConfig{Self: "a", Now: func() time.Duration { return time.Second }, Want: func() {}, Transport: &outbox{}, Memory: budget})
+	defer h.Close()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.hold(0, core.Request{From: "b", Num: 1, Object: "x", Body: core.PutInline{Bytes: make([]byte, 8<<20)}}) || budget.Used() > 0 {
+		t.Errorf("it waits, or %d bytes are reserved", budget.Used())
+	}
+}
+
 // The host hands on what it has kept when no lease comes, without another request.
 func TestWhatWaitsInVainGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

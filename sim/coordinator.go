@@ -19,6 +19,7 @@ type coordinator struct {
 	n       *node
 	target  phalanx.ObjectID
 	cfg     reduce.Config
+	within  time.Duration // the call's time; 0: the caller gives it up by itself
 	run     *rnode.Run
 	core    *reduce.Coordinator // of run
 	memory  rnode.Memory
@@ -98,6 +99,10 @@ func (w *world) reduce(n *node, cfg reduce.Config) *coordinator {
 	co.cfg, co.name = cfg, fmt.Sprintf("%s/%d", n.id, n.reduces.instances)
 	own := rand.New(rand.NewPCG(w.seed, uint64(n.reduces.instances)<<32|0xa4093822))
 	co.breaks, co.errs = own.IntN(4) == 0, w.shape.faults != faultless && own.IntN(8) == 0
+	if own.IntN(4) == 0 {
+		co.within = time.Millisecond + drawn(own, 3*time.Second)
+		n.after(co.within+time.Second, func() { n.after(endsWithin, co.inTime) }) // the second does not count the time in which the node hung
+	}
 	n.reduces.coords = append(n.reduces.coords, co)
 	c.sources, c.num = sources, num
 	c.leave = func(err *phalanx.Error) { co.step(rnode.Canceled{Err: err}) }
@@ -105,9 +110,19 @@ func (w *world) reduce(n *node, cfg reduce.Config) *coordinator {
 	return co
 }
 
+// endsWithin is the longest time in which a Reduce whose time is over answers its caller.
+const endsWithin = time.Second
+
+// inTime checks (22) when the call's time is over.
+func (c *coordinator) inTime() {
+	if !c.call.ended {
+		c.n.w.fail("(22) call %d, reduce of %s at %s, has not ended, and had %v", c.call.id, c.target, c.n.id, c.within)
+	}
+}
+
 // start begins an instance.
 func (c *coordinator) start() {
-	c.run = rnode.New(c.n.clock(), rnode.Config{Config: c.cfg}, &c.memory, c.n.reduces)
+	c.run = rnode.New(c.n.clock(), rnode.Config{Config: c.cfg, Within: c.within}, &c.memory, c.n.reduces)
 	c.core, c.watched = c.run.Core(), map[string]phalanx.NodeID{}
 	c.step(rnode.Start{Leaving: c.n.reduces.leaving})
 }

@@ -135,6 +135,7 @@ func (p *place) edgeEnd(m edgeEnd) {
 			})
 			return
 		}
+		p.pulled = false // BUSY comes before the first byte
 	}
 	p.endEdge(ed, m.complete, m.text)
 }

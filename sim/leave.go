@@ -259,7 +259,7 @@ func (n *node) here(all bool) leave.Here {
 	h.Making = n.table.Making(h.Puts)
 	if all {
 		for _, c := range n.wholes() {
-			h.Copies = append(h.Copies, leave.Copy{Object: c.Object, Gen: c.Gen, Shard: c.Object.Shard(n.w.shape.shards)})
+			h.Copies = append(h.Copies, leave.Copy{Object: c.Object, Gen: c.Gen, Shard: c.Object.Shard(n.w.shape.shards), Small: int64(len(c.bytes)) <= n.w.shape.piece})
 		}
 	}
 	return h

@@ -169,9 +169,9 @@ func (r *reduces) inspected(from phalanx.NodeID, e reduce.Inspect) {
 	const page = 2 // places in one answer
 	in := reduce.Inspected{Node: r.n.id, Attempt: e.Attempt, From: e.From}
 	for _, p := range r.sortedPlaces() {
-		if p.key.Target == e.Target && p.key.Reduce == e.Reduce {
+		if p.key.Target == e.Target && p.key.Reduce == e.Reduce && p.key.Place >= e.From {
 			p.step(reduce.Inspecting{Attempt: e.Attempt})
-			if p.core.Runs() && p.key.Place >= e.From {
+			if p.core.Runs() {
 				in.Places = append(in.Places, p.core.Held())
 			}
 		}

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"time"
+
 	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/node/put"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
@@ -43,6 +45,9 @@ func (n *node) supply(s supply) {
 	n.ownShown(c.Object)
 }
 
+// copiesWithin is the longest time in which a fetch copies the missing bytes from a Put.
+const copiesWithin = 20 * time.Millisecond
+
 // supplied takes the missing bytes from a Put of the same generation.
 func (f *fetcher) supplied(s supply) {
 	f.supply = &s
@@ -78,9 +83,11 @@ func (f *fetcher) takeSupply() {
 		n.pump(part)
 	}
 	n.table.KeepCopies(f.object, f.buf.Gen, s.copies)
-	gen, digest := f.buf.Gen, f.buf.sum
-	n.after(0, func() {
-		f.step(transfer.Whole{Gen: gen, Size: size, Digest: digest})
+	c, digest := f.buf, f.buf.sum
+	n.after(drawn(n.w.lag, copiesWithin), func() {
+		if f.buf == c { // else the fetch has begun the generation anew, since a part of it had changed
+			f.step(transfer.Whole{Gen: c.Gen, Size: size, Digest: digest})
+		}
 		n.w.step(n, "supplied")
 	})
 }

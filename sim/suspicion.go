@@ -119,7 +119,7 @@ func (n *node) breakWith(s member.Gone) {
 	n.streamsBroke(id)
 	n.closes(id, false)
 	part := func() {
-		if o := n.w.byID[id]; o.host.life == nil || !n.view.Has(o.host.life.id) {
+		if !member.At(n.view, s.Member.Control) {
 			n.reduces.connectionBroke(id)
 			n.closes(id, true)
 		}

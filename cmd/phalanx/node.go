@@ -154,16 +154,28 @@ func (a *app) node(ctx context.Context, s *settings) error {
 	return errors.Join(err, finish(), left())
 }
 
+// leaver is the part of a cluster.Node that leaves.
+type leaver interface {
+	ID() phalanx.NodeID
+	Status() cluster.Status
+	Leave(ctx context.Context) error
+	Done() <-chan struct{}
+	Close()
+}
+
+var _ leaver = (*cluster.Node)(nil)
+
 // leave has a node leave. While it cannot, it is a member, since the data that only it has
 // would be lost with it. It tries again until it has left; a second signal ends the process.
-// A node that the others have removed, and that has not joined again in time, ends: it serves
-// no node.
-func leave(n *cluster.Node, each time.Duration, log logrus.FieldLogger) error {
+// A node that the others have removed before it is to leave, and that has not joined again in time,
+// ends: it serves no node.
+func leave(n leaver, each time.Duration, log logrus.FieldLogger) error {
 	for {
-		was := n.ID()
+		was, why := n.ID(), n.Status().Unready
+		removed := why != nil && errors.Is(why, phalanx.ErrFenced)
 		ctx, cancel := context.WithTimeout(context.Background(), each)
 		err := n.Leave(ctx)
-		stranded := err != nil && errors.Is(err, phalanx.ErrFenced) && !rejoined(ctx, n, was)
+		stranded := err != nil && errors.Is(err, phalanx.ErrFenced) && !rejoined(ctx, n, was) && removed
 		cancel()
 		if stranded {
 			n.Close()
@@ -179,7 +191,7 @@ func leave(n *cluster.Node, each time.Duration, log logrus.FieldLogger) error {
 }
 
 // rejoined waits until a node that was removed has joined again, and reports whether it has.
-func rejoined(ctx context.Context, n *cluster.Node, was phalanx.NodeID) bool {
+func rejoined(ctx context.Context, n leaver, was phalanx.NodeID) bool {
 	again := time.NewTicker(100 * time.Millisecond)
 	defer again.Stop()
 	for n.ID() == was {

@@ -2,6 +2,8 @@ package mistakes
 
 // inGroups are mistakes of groups.
 var inGroups = []Mistake{
+	mistake(Groups, "a failure counts as acknowledged by all once one member has acknowledged it",
+		"protocol/group/coordinate.go", "acked[rank] < len(parts)", "acked[rank] == 0"),
 	mistake(Tests, "a message from a node that is no member counts",
 		"protocol/group/core.go", `	if !c.view.Members[from] {
 		return // not yet, or not any more

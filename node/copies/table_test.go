@@ -230,6 +230,16 @@ func TestDropped(t *testing.T) {
 	}
 }
 
+// A Put has a part pinned; the fetch that completes it does not unpin it.
+func TestAPartThatIsPinnedStaysPinned(t *testing.T) {
+	table := NewTable()
+	c := part("x", 1)
+	table.Show(&c.Copy)
+	if !table.Pin("x", c.Gen) || !table.Finish(&c.Copy, c.Meta, c.Digest, false) || !c.Complete || !c.Pinned {
+		t.Errorf("%+v", c.Copy)
+	}
+}
+
 // A complete copy outlives the work that has made it.
 func TestDropPart(t *testing.T) {
 	table := NewTable()

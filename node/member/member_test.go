@@ -68,6 +68,7 @@ func TestChanges(t *testing.T) {
 		{"its owner is down", at(1, of("b", 1, 0), a, b), at(2, of("a", 2, 0), a), []Change{Down{"b"}, ShardMoved{0, 2, "b", "a", "its owner is down"}}},
 		{"it had no owner", at(1, of("", 1, 0), a), at(2, of("a", 2, 0), a), nil},
 		{"the cluster is formed anew", at(1, of("b", 1, 0), a, b), at(anew, of("a", 2, 2), a), []Change{Formed{1}, Down{"b"}, ShardLost{0, 2, "a"}}},
+		{"then, with a shard that was lost before", at(1, of("b", 2, 2), a, b), at(anew, of("a", 3, 2), a), []Change{Formed{}, Down{"b"}, ShardMoved{0, 3, "b", "a", "its owner is down"}}},
 	} {
 		if got := Changes(x.old, x.now); !reflect.DeepEqual(got, x.want) {
 			t.Errorf("%s: %#v, want %#v", x.what, got, x.want)

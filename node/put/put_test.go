@@ -49,6 +49,22 @@ func TestRunning(t *testing.T) {
 	}
 }
 
+// A Put that runs hears of the orders since it began, also if another Put of the object begins after them.
+func TestALaterPutForgetsNothing(t *testing.T) {
+	var r Running[int]
+	r.Add("x", 1)
+	r.Order(directory.Push{Object: "x", Order: directory.PushDrop, Gen: gen})
+	r.Unlist("x")
+	r.Add("x", 2)
+	if got := r.Since("x"); got != (Since{Deleted: gen, Unlisted: true}) {
+		t.Errorf("since the first began: %+v", got)
+	}
+	r.Remove("x", 2)
+	if got := r.Since("x"); got != (Since{Deleted: gen, Unlisted: true}) {
+		t.Errorf("the later one has ended: %+v", got)
+	}
+}
+
 // All goes on while Puts end.
 func TestPutsThatEndMeanwhile(t *testing.T) {
 	var r Running[int]

@@ -487,6 +487,37 @@ func TestStopped(t *testing.T) {
 	}
 }
 
+// A target that has started over is given back under its new generation: the owner has no other.
+func TestStoppedAfterTheTargetHasStartedOver(t *testing.T) {
+	b := newBed(t)
+	commands := b.planted()
+	b.acked(commands[0])
+	b.acked(commands[1])
+	b.step(PlaceEnded{Place: "place/1"})
+	root, child := commands[0].State, commands[1].State
+	b.step(Reported{Target: "sum", Reduce: gen(5), Event: core.NotDelivered{Parent: root.Place, ParentGen: root.Gen, Child: child.Place, ChildGen: child.Gen}})
+	if body := one[Ask](b).Body; body != (directory.Restart{Gen: gen(5), Run: b.mem.number}) {
+		t.Fatalf("the Run asks for %+v", body)
+	}
+	b.reply(restart, directory.Result{State: directory.Begun, Gen: gen(6)})
+	b.step(Stopped{})
+	if w := one[Withdraw](b); w.Body != (directory.Abort{Gen: gen(6), Run: b.mem.number}) {
+		t.Errorf("the Run withdraws %+v", w.Body)
+	}
+}
+
+// A restart does not put the deadline off.
+func TestTheDeadlineAfterARestart(t *testing.T) {
+	b := newBed(t)
+	b.pass(b.cfg.Within / 2)
+	b.step(Failed{})
+	b.next()
+	b.pass(b.cfg.Within/2 - tickEvery)
+	none[Answer](b)
+	b.pass(2 * tickEvery)
+	b.fails(phalanx.ErrDeadline, "sum")
+}
+
 // The next attempt asks the nodes that had orders, and knows which have left meanwhile.
 func TestResume(t *testing.T) {
 	b := newBed(t)

@@ -76,6 +76,31 @@ func TestSurveyWaitsForTheHolders(t *testing.T) {
 	}
 }
 
+// An owner tells of directory.MaxReady holders at most: others are not gone. With fewer, a holder that is
+// not named is gone.
+func TestHoldersThatAnOwnerHasNoRoomFor(t *testing.T) {
+	at := func(first, n int) directory.Readiness {
+		r := directory.Readiness{Object: "x", State: directory.Finished, Gen: phalanx.Generation{Epoch: 1, Seq: 2}}
+		for i := range n {
+			r.Ready = append(r.Ready, directory.Location{Node: phalanx.NodeID(fmt.Sprint("n", first+i)), Complete: true})
+		}
+		return r
+	}
+	for n, gone := range map[int]int{directory.MaxReady: 0, directory.MaxReady - 1: 1} {
+		s := newSurvey([]phalanx.ObjectID{"x"})
+		s.take(0, at(0, directory.MaxReady))
+		got := 0
+		for _, ev := range s.take(0, at(1, n)) { // n0 is not named
+			if _, ok := ev.(core.HolderGone); ok {
+				got++
+			}
+		}
+		if got != gone {
+			t.Errorf("%d holders are named: %d others are gone, want %d", n, got, gone)
+		}
+	}
+}
+
 // A source is final at an owner that has just taken over, and is deleted before a holder has
 // reported it. The Reduce must fail at once, as it does after a report.
 func TestSourceDeletedWhileTheSurveyWaitsForItsHolder(t *testing.T) {

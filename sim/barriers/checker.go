@@ -130,7 +130,7 @@ func (c *checker) ended(a *call, d barrier.Done) {
 		switch {
 		case d.Verdict == barrier.Fire:
 			c.holding[a.key][a.entry] = a
-			if old := c.last[a.key]; a.cfg.Semaphore.Count == 1 && (d.Term < old.Term || d.Term == old.Term && d.Batch <= old.Batch) {
+			if old := c.last[a.key]; mostHolders(a.cfg) == 1 && (d.Term < old.Term || d.Term == old.Term && d.Batch <= old.Batch) {
 				c.w.Failf("(6) %s holds %s by term %d, batch %d; the holder before it by term %d, batch %d", a.entry, a.key, d.Term, d.Batch, old.Term, old.Batch)
 			}
 			c.last[a.key] = d
@@ -226,11 +226,14 @@ func (c *checker) nodeGone(n *sim.Process) {
 	}
 }
 
-// holders checks that no semaphore has more holders than its count.
+// mostHolders is how many may hold a semaphore at once.
+func mostHolders(cfg barrier.Config) int { return max(cfg.Semaphore.Count, cfg.Semaphore.Cap) }
+
+// holders checks that no semaphore has more holders than it may.
 func (c *checker) holders() {
 	for k, all := range c.holding {
-		if limit := c.configs[k].Semaphore.Count; limit > 0 && len(all) > limit {
-			c.w.Failf("(3) %d hold %s, whose count is %d", len(all), k, limit)
+		if limit := mostHolders(c.configs[k]); limit > 0 && len(all) > limit {
+			c.w.Failf("(3) %d hold %s, and %d may", len(all), k, limit)
 		}
 	}
 }

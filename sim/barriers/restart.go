@@ -48,10 +48,13 @@ func (l *workload) busy(n *sim.Process) bool {
 	return false
 }
 
-// loseAll releases the semaphores of a node that leaves or has another incarnation.
+// loseAll releases the semaphores of a node that leaves or has another incarnation, as far as its callers have a Hold.
 func (l *workload) loseAll(n *sim.Process) {
 	for _, h := range l.w.hosts[n].held.Holders() {
-		if c := h.By.(*call); !c.lost {
+		switch c := h.By.(*call); {
+		case c.plain:
+			l.w.Met("semaphore stays held without a Hold")
+		case !c.lost:
 			l.leave(c)
 			c.lost = true
 		}

@@ -163,7 +163,7 @@ func (s *service) step(p *sim.Process, e barrier.Event) {
 		case barrier.Callback:
 			s.After(s.Upto(5*ms), func() {
 				s.To(p, func() {
-					s.ask(p, barrier.Replied{Key: o.Key, Ask: o.Asked.Ask, Yes: o.Asked.WouldRelease, N: o.Asked.Suggest})
+					s.ask(p, s.work.reply(o))
 				})
 			})
 		default:

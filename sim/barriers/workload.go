@@ -22,6 +22,7 @@ type call struct {
 	since  time.Duration
 	rounds int  // rounds of a semaphore that are left
 	lost   bool // the workload has released its semaphore
+	plain  bool // it holds a semaphore without a Hold: its node does not release it
 	gave   bool // its caller has given it up
 	late   bool // the barrier had fired without it
 	leaves bool // it leaves a double barrier
@@ -85,7 +86,7 @@ func (l *workload) plan(key barrier.Key, cfg barrier.Config, over time.Duration,
 	if r.IntN(6) == 0 {
 		add(l.w.Upto(over), "remove", func(p *sim.Process) { l.remove(p, key) })
 	}
-	if cfg.Callback {
+	if cfg.Callback || cfg.Semaphore.Callback {
 		l.watched[key] = true
 		add(0, "watch", func(p *sim.Process) {
 			c := &call{n: p, key: key, cfg: cfg}
@@ -94,7 +95,7 @@ func (l *workload) plan(key barrier.Key, cfg barrier.Config, over time.Duration,
 		})
 	}
 	for k := range n {
-		c := &call{key: key, cfg: cfg, entry: barrier.Entry{Host: fmt.Sprint("h", k)}, rounds: 1 + r.IntN(3)}
+		c := &call{key: key, cfg: cfg, entry: barrier.Entry{Host: fmt.Sprint("h", k)}, rounds: 1 + r.IntN(3), plain: k%2 == 1}
 		if r.IntN(2) == 0 {
 			c.entry.Label = fmt.Sprint("task", k)
 		}
@@ -136,6 +137,12 @@ func (l *workload) config() barrier.Config {
 		c = barrier.Config{Semaphore: barrier.Semaphore{Count: 1 + r.IntN(3)}}
 		if r.IntN(2) == 0 {
 			c.Semaphore.Timeout = time.Duration(100+r.IntN(2000)) * ms
+		}
+		switch r.IntN(4) {
+		case 0:
+			c.Semaphore.Callback, c.Semaphore.Cap = true, c.Semaphore.Count+r.IntN(3)
+		case 1:
+			c.Semaphore.Adaptive, c.Semaphore.Cap = true, c.Semaphore.Count+1+r.IntN(3)
 		}
 	}
 	if r.IntN(2) == 0 && c.Semaphore.Count == 0 {
@@ -195,7 +202,11 @@ func (l *workload) done(n *sim.Process, d barrier.Done) {
 	if c.cfg.Semaphore.Count == 0 || d.Verdict != barrier.Fire {
 		return
 	}
-	l.after(time.Duration(l.w.R.IntN(300))*ms, func() {
+	holds := time.Duration(l.w.R.IntN(300)) * ms
+	if c.plain { // longer, so that its node goes meanwhile in some runs
+		holds *= 5
+	}
+	l.after(holds, func() {
 		l.w.To(c.n, func() { l.leave(c) })
 	})
 }
@@ -218,6 +229,17 @@ func (l *workload) depart(c *call) {
 			}
 		})
 	}
+}
+
+// reply is the application's answer to a callback. It vetoes some of what the barrier suggests, and
+// suggests more.
+func (l *workload) reply(o barrier.Callback) barrier.Replied {
+	r := barrier.Replied{Key: o.Key, Ask: o.Asked.Ask, Yes: o.Asked.WouldRelease, N: o.Asked.Suggest}
+	if l.w.R.IntN(3) == 0 {
+		r.Yes, r.N = !r.Yes, l.w.R.IntN(4)
+		l.w.Met("callback does not do as suggested")
+	}
+	return r
 }
 
 // remove asks to remove a barrier.

@@ -99,6 +99,15 @@ func (c *checker) ended(call *waiting, d group.Done) {
 	if c.hasty[m.me.Label[:2]] && !c.w.Member(m.id) {
 		return // a removed node goes on without the members that it did not know
 	}
+	for _, rank := range d.Decision.Failed {
+		all := !slices.Contains(d.Decision.Unacknowledged, rank)
+		if all && call.Kind == group.CallAgree && !slices.Contains(call.Acked, rank) {
+			c.w.Failf("(1) %s is told that all have acknowledged that rank %d of %s failed, and it has acknowledged %v", m.me, rank, m.in, call.Acked)
+		}
+		if all {
+			c.w.Met("failed member that all acknowledge")
+		}
+	}
 	key := keyOf(d.Group, d.Life)
 	if key == m.key {
 		c.same(call, d)
@@ -193,7 +202,7 @@ func (c *checker) same(call *waiting, d group.Done) {
 		c.agreed[key] = &d.Decision
 		return
 	}
-	if x := d.Decision; x.Value != first.Value || x.For != first.For || !slices.Equal(x.Failed, first.Failed) {
+	if x := d.Decision; x.Value != first.Value || x.For != first.For || !slices.Equal(x.Failed, first.Failed) || !slices.Equal(x.Unacknowledged, first.Unacknowledged) {
 		c.w.Failf("(1) %s, rank %d is told %+v, others %+v", key, call.rank, x, *first)
 	}
 }

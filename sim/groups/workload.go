@@ -267,7 +267,7 @@ func (l *workload) done(n *sim.Process, d group.Done) {
 		for many := l.w.R.IntN(4) == 0 || len(m.plan) > 50; len(m.plan) > 0; {
 			next := m.plan[0]
 			m.plan = m.plan[1:]
-			next.Value = l.w.R.Int64N(1 << 40)
+			next.Value, next.Acked = l.w.R.Int64N(1<<40), l.acknowledges(m)
 			calls = append(calls, group.Call{Kind: group.CallAgree, Group: m.in, Rank: m.rank, Contribution: next})
 			if !many || next.For != group.ForAgree || len(m.plan) > 0 && m.plan[0].For != group.ForAgree {
 				break
@@ -275,6 +275,16 @@ func (l *workload) done(n *sim.Process, d group.Done) {
 		}
 		l.call(m, calls...)
 	})
+}
+
+// acknowledges draws which of the failures that a member has heard of it acknowledges.
+func (l *workload) acknowledges(m *member) (ranks []int) {
+	for rank := range m.roster.Len() {
+		if l.w.check.formed[m.key].failed[seat{m.key, m.n, rank}] && l.w.R.IntN(4) > 0 {
+			ranks = append(ranks, rank)
+		}
+	}
+	return ranks
 }
 
 // restart has a member leave its group and form one of the same name and members.

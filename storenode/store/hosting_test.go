@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/node/owner"
+	nput "github.com/phalanx-go/phalanx/node/put"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/storenode"
@@ -151,4 +153,80 @@ func TestWhatAPutAsksOfTheOwner(t *testing.T) {
 		t.Errorf("epoch %d, %q", epoch, b.Bytes)
 	}
 	buf.Release()
+}
+
+// The bytes of a Put go to a fetch, which ends without them. The Put has ended as well by then, and the
+// node knows no more whether the owner lists them: it announces them.
+func TestTheBytesOfAPutAfterAFetch(t *testing.T) {
+	e := alone(t)
+	var all []any
+	e.Directory = later{told{all: &all}, &[]uint64{1}}
+	store, sent := heard(e)
+	e.StorePID = store
+	part := arriving(t, e.Pool, e.Table, "x", second, 30)
+	buf := e.Pool.TryBuffer(30)
+	_, _ = buf.Write(make([]byte, 30))
+	e.keep(supply{info: storenode.Info{Object: "x", Gen: second, Meta: phalanx.Meta{Size: 30}}, buffer: buf, entry: nput.Copy{Epoch: 1, Size: 30}})
+	if len(*sent) != 1 || len(all) > 0 {
+		t.Fatalf("the store gets %+v, and the owner %+v", *sent, all)
+	}
+	e.Table.drop(part, &dataplane.Ended{Reason: dataplane.Gone})
+	e.keep((*sent)[0].(supply))
+	if len(all) != 1 || all[0].(directory.Announce).Gen != second {
+		t.Errorf("the owner hears %+v", all)
+	}
+}
+
+// A node says that it has no copy, while the answer to an earlier look-up is on its way with small bytes: the
+// owner does not list them any more.
+func TestALookUpHearsThatNoCopyIsHere(t *testing.T) {
+	e, all := noting(t)
+	a := &arrival{object: "x"}
+	e.active.fetches = map[phalanx.ObjectID]*arrival{"x": a}
+	e.reportDrop("x", first)
+	c := e.keepInline(a, storenode.Info{Object: "x", Gen: second, Meta: phalanx.Meta{Size: 0}}, smallBytes{listed: 1})
+	e.Table.release(c)
+	if len(*all) != 2 || (*all)[1].(directory.Announce).Gen != second {
+		t.Errorf("the owner hears %+v", *all)
+	}
+}
+
+// The readers of a part hear why its fetch has failed.
+func TestWhyAPartEnds(t *testing.T) {
+	for _, kind := range []phalanx.Kind{0, phalanx.ErrLost} {
+		e := alone(t)
+		f := &fetcher{env: e, object: "x", arrival: &arrival{object: "x"}, store: e.System.NewLocalPID("store")}
+		c := arriving(t, e.Pool, e.Table, "x", first, 30)
+		c.buffer.Retain()
+		defer c.buffer.Release()
+		f.setCopy(c)
+		want := phalanx.ErrAborted // no caller waits any more
+		if kind != 0 {
+			f.result, want = &phalanx.Error{Kind: kind}, kind
+		}
+		f.discard()
+		if err := c.buffer.Err(); !errors.Is(err, want) {
+			t.Errorf("they hear %v, want %v", err, want)
+		}
+	}
+}
+
+// The node begins to make an object itself while it fetches it, and its callers wait for that. A caller that has a
+// Reader of the part stays with the fetch, unless the part is gone.
+func TestAReaderStaysWithItsFetch(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		e := alone(t)
+		c := arriving(t, e.Pool, e.Table, "x", first, 30)
+		f := &fetcher{env: e, object: "x", arrival: &arrival{object: "x"}, core: transfer.NewReceiver(transfer.Config{Self: e.Self, Object: "x"}),
+			known: map[uint64]*call{7: {id: 7}}, opened: map[uint64]*reader{7: {}}}
+		f.setCopy(c)
+		if gone {
+			e.Table.drop(c, &dataplane.Ended{Reason: dataplane.Gone})
+		}
+		f.leave(leave{id: 7, taken: true})
+		if stays := f.opened[7] != nil && f.known[7] != nil; stays == gone {
+			t.Errorf("the part is gone: %v; the caller stays: %v", gone, stays)
+		}
+		f.setCopy(nil)
+	}
 }

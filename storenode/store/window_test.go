@@ -31,6 +31,7 @@ type bench struct {
 
 	mu     sync.Mutex
 	pulled []int64 // offsets that the child was asked for
+	turned int     // streams of place 1 that the test's node has turned away
 	child  *dataplane.Buffer
 	events chan reduce.Event
 }
@@ -128,8 +129,17 @@ func (b *bench) coordinate(c actor.Context) {
 
 func (b *bench) serveChild(_ phalanx.NodeID, r dataplane.Request, w *dataplane.Writer) {
 	b.mu.Lock()
-	b.pulled = append(b.pulled, r.Offset)
+	busy := r.Place == 1
+	if busy {
+		b.turned++
+	} else {
+		b.pulled = append(b.pulled, r.Offset)
+	}
 	b.mu.Unlock()
+	if busy {
+		_ = w.Busy()
+		return
+	}
 	_ = w.SendBuffer(w.Context(), b.child, r.Offset, dataplane.SendOptions{Patient: true})
 }
 

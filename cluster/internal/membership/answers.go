@@ -104,13 +104,23 @@ func (a *answers) deserted() bool {
 	gone := 0
 	for _, said := range a.of {
 		switch {
-		case errors.Is(said.err, syscall.ECONNREFUSED):
+		case refused(said.err):
 			gone++
 		case said.err != nil || said.answer.From != a.self:
 			return false
 		}
 	}
 	return gone > 0
+}
+
+// refused reports whether each address of a node refuses connections. Of a name with several addresses
+// some refuse connections as long as the node runs: it listens on one of them.
+func refused(err error) bool {
+	all, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return errors.Is(err, syscall.ECONNREFUSED)
+	}
+	return !slices.ContainsFunc(all.Unwrap(), func(one error) bool { return !errors.Is(one, syscall.ECONNREFUSED) })
 }
 
 // Deserted reports whether each node that Join has asked, and none is this one, refuses connections.
