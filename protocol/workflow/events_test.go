@@ -7,6 +7,16 @@ import (
 	"testing"
 )
 
+// spends returns the tasks without checkpoint that v waits for to be spent.
+func (e *Events) spends(v int) (all []int) {
+	e.follow(v, func(n node) {
+		if n.kind() == settled && !e.saves(n.task()) {
+			all = append(all, n.task())
+		}
+	})
+	return all
+}
+
 // After any ends, saves and drops, a task may begin if and only if its parents have ended and its
 // waits are saved; and Ready has told of each task that may.
 func TestMayBegin(t *testing.T) {
@@ -23,9 +33,9 @@ func TestMayBegin(t *testing.T) {
 			continue
 		}
 		n := len(g.Tasks)
-		waits := make([][]int, n)
+		waits, spends := make([][]int, n), make([][]int, n)
 		for v := range n {
-			waits[v] = e.Waits(v)
+			waits[v], spends[v] = e.Waits(v), e.spends(v)
 		}
 		ended, isSaved, told := make([]bool, n), make([]bool, n), map[int]bool{}
 		for range 50 {
@@ -34,7 +44,8 @@ func TestMayBegin(t *testing.T) {
 			}
 			for v := range n {
 				want := !slices.ContainsFunc(e.shape.parents(v), func(p int32) bool { return !ended[p] || g.Tasks[p].Checkpoint == Sync && !isSaved[p] }) &&
-					!slices.ContainsFunc(waits[v], func(w int) bool { return !isSaved[w] })
+					!slices.ContainsFunc(waits[v], func(w int) bool { return !isSaved[w] }) &&
+					!slices.ContainsFunc(spends[v], func(u int) bool { return !ended[u] })
 				if e.May(v) != want {
 					t.Fatalf("seed %d: task %d may begin: %v, want %v", seed, v, !want, want)
 				}

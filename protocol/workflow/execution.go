@@ -114,7 +114,7 @@ func (x *Execution) Recover() (set []int, err error) {
 				add(int(p))
 			}
 		}
-		if x.Tasks[v].Deterministic {
+		if !x.Tasks[v].differs() {
 			continue
 		}
 		x.below(v, func(w int) {
@@ -255,9 +255,13 @@ func (x *Execution) remake(v int) (all []int) {
 func (x *Execution) Remade(v int) { x.facts[v] |= live }
 
 // Dropped notes that the last task of the recorded set is undone, and its output and checkpoint are
-// gone. It can begin again.
+// gone. It can begin again. What nothing takes back stays begun.
 func (x *Execution) Dropped() {
 	v := x.set[len(x.set)-1]
 	x.set = x.set[:len(x.set)-1]
-	x.learn(v, 0)
+	stays := fact(0)
+	if x.Tasks[v].Irreversible() {
+		stays = x.facts[v] & begun
+	}
+	x.learn(v, stays)
 }

@@ -103,7 +103,10 @@ func (o *explorer) dropOne(t *testing.T, x *Execution, c condition) condition {
 	}
 	x.Dropped()
 	b := one(d.Task)
-	c.begun, c.done, c.live, c.saved, c.drops, c.changed = c.begun&^b, c.done&^b, c.live&^b, c.saved&^b, c.drops&^b, c.changed&^b
+	if o.Tasks[d.Task].Effect != Idempotent {
+		c.begun &^= b
+	}
+	c.done, c.live, c.saved, c.drops, c.changed = c.done&^b, c.live&^b, c.saved&^b, c.drops&^b, c.changed&^b
 	return c
 }
 

@@ -15,6 +15,8 @@ type Task struct {
 	Deterministic bool       // it makes the same bytes of the same inputs
 	Checkpoint    Checkpoint // of its output
 	Effect        Effect     // what outsiders see of it
+	Compensates   bool       // another function of its inputs and its output makes up for it, if the run fails later
+	Caught        bool       // its consumer takes its error
 	Expands       bool       // it returns a graph, whose sink becomes its output
 }
 
@@ -41,9 +43,13 @@ const (
 // Irreversible reports whether nothing takes the effect back.
 func (t *Task) Irreversible() bool { return t.Effect == Idempotent }
 
+// differs reports whether another attempt of the same inputs can have another output: an error that
+// is caught counts as one.
+func (t *Task) differs() bool { return !t.Deterministic || t.Caught }
+
 // source reports whether its output, or its effect, can differ from one run to the next
 // (specification, Checks).
-func (t *Task) source() bool { return !t.Deterministic || t.Effect == Undo }
+func (t *Task) source() bool { return t.differs() || t.Effect == Undo }
 
 // shape is a graph with what follows from its edges.
 type shape struct {

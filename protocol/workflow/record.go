@@ -32,10 +32,11 @@ type (
 		Attempt Attempt
 		Output  Output
 	}
-	// Saved says that the checkpoint of an output is durable.
+	// Saved says that the checkpoint of an output is durable. An output that is in its Ended is saved by that.
 	Saved struct {
 		Task int
 		Gen  uint32
+		Made Attempt
 	}
 	// Recovering says that tasks are made again: from now on nothing of them counts.
 	Recovering struct{ Set []int }
@@ -44,20 +45,28 @@ type (
 		Task  int
 		Fence Attempt
 	}
+	// Failing says that the run goes back: nothing new begins (specification 2.5).
+	Failing struct{ Cause string }
+	// Compensated says that the compensation of Task has ended well.
+	Compensated struct{ Task int }
 	// Closed says that the run has ended: well, if Failed is empty.
 	Closed struct{ Failed string }
 )
 
-// Output is the output of a task: small ones as bytes, others by their digest.
+// Output is the output of a task.
 type Output struct {
-	Size   int64
-	Digest [16]byte
-	Bytes  []byte // nil: it is an object, or Size is 0
+	Size     int64
+	Digest   [16]byte
+	Recorded bool   // Bytes has it; else it is an object
+	Bytes    []byte // at most 64 KB
+	Error    string // of a task whose consumer takes its error
 }
 
-func (Begun) record()      {}
-func (Ended) record()      {}
-func (Saved) record()      {}
-func (Recovering) record() {}
-func (Undone) record()     {}
-func (Closed) record()     {}
+func (Begun) record()       {}
+func (Ended) record()       {}
+func (Saved) record()       {}
+func (Recovering) record()  {}
+func (Undone) record()      {}
+func (Failing) record()     {}
+func (Compensated) record() {}
+func (Closed) record()      {}

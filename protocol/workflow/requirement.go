@@ -38,6 +38,7 @@ func (s shape) requires(n node, consumers lists, f func(node)) {
 			f(at(v, fixed))
 			return
 		}
+		f(at(v, end))                       // it is not being made again while an attempt goes on that has read it
 		for _, c := range consumers.of(v) { // it is spent: nobody needs it again
 			f(at(int(c), settled))
 		}
@@ -45,7 +46,7 @@ func (s shape) requires(n node, consumers lists, f func(node)) {
 		for _, p := range s.parents(v) {
 			p := int(p)
 			f(at(p, fixed))
-			if !s.Tasks[p].Deterministic {
+			if s.Tasks[p].differs() {
 				f(at(p, settled))
 			}
 		}
@@ -72,12 +73,12 @@ func (s shape) requires(n node, consumers lists, f func(node)) {
 func (s shape) requiresToBegin(v int, f func(node)) {
 	for _, p := range s.parents(v) {
 		p := int(p)
-		if s.Tasks[p].Checkpoint == Sync {
+		if s.Tasks[p].Checkpoint == Sync || s.Tasks[p].Caught {
 			f(at(p, saved))
 		} else {
 			f(at(p, end))
 		}
-		if s.Tasks[v].Effect == Undo {
+		if s.Tasks[v].Effect == Undo || s.Tasks[v].Compensates {
 			f(at(p, undoable))
 		}
 	}

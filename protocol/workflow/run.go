@@ -36,15 +36,19 @@ type Run struct {
 	now   time.Duration
 	out   []RunEffect
 
-	attempts uint64             // begun in this epoch
-	records  []Record           // of this step
-	then     []func()           // once these are durable
-	appended uint64             // the number of the last Append
-	pending  []pendingAppend    // not durable yet, in order
-	agenda   agenda.Agenda[int] // tasks to look at
-	lost     bool               // an output that had been made cannot be had
-	recorded bool               // the recovery set is durable
-	closed   bool
+	attempts  uint64             // begun in this epoch
+	records   []Record           // of this step
+	then      []func()           // once these are durable
+	appended  uint64             // the number of the last Append
+	pending   []pendingAppend    // not durable yet, in order
+	agenda    agenda.Agenda[int] // tasks to look at
+	lost      bool               // an output that had been made cannot be had
+	recording int                // how many additions to the recovery set are not durable yet
+	failing   string             // why the run goes back; "": it does not
+	certain   bool               // that is durable
+	back      int                // then: the task that is looked at; those behind it are done with
+	waits     map[int]bool       // then: the tasks that have to end before
+	closed    bool
 }
 
 type pendingAppend struct {
@@ -65,6 +69,10 @@ type taskRun struct {
 	losses  int
 	stuck   bool
 	saving  bool
+	caught  string  // the error that becomes the output, after the undo
+	unready bool    // it has begun, and no attempt of it ends well any more
+	backed  bool    // the run goes back, and the effect is taken back or made up for
+	made    Attempt // the attempt that has made output
 	output  Output
 }
 
@@ -75,7 +83,6 @@ func NewRun(cfg RunConfig, e *Events, records []Record) *Run {
 	for _, rec := range records {
 		r.replay(rec)
 	}
-	r.recorded = len(r.x.set) > 0
 	for v := range r.tasks {
 		if r.x.facts[v]&ended != 0 && r.x.facts[v]&durable == 0 {
 			r.x.facts[v] &^= live // until the host says where it is
@@ -97,19 +104,26 @@ func (r *Run) replay(rec Record) {
 		t.gen, t.fence = rec.Gen, rec.Attempt
 		r.x.learn(rec.Task, r.x.facts[rec.Task]|begun)
 	case Ended:
-		r.tasks[rec.Task].output = rec.Output
+		r.tasks[rec.Task].output, r.tasks[rec.Task].made = rec.Output, rec.Attempt
 		r.x.Ended(rec.Task)
+		if rec.Output.Recorded {
+			r.x.Saved(rec.Task)
+		}
 	case Saved:
 		r.x.Saved(rec.Task)
 	case Recovering:
 		r.x.Record(rec.Set)
 		r.dropFree()
 	case Undone:
-		r.tasks[rec.Task].undo = false
+		r.tasks[rec.Task].undo, r.tasks[rec.Task].backed = false, r.failing != ""
 		if set := r.x.Recovering(); len(set) > 0 && set[len(set)-1] == rec.Task {
 			r.drop()
 			r.dropFree()
 		}
+	case Failing:
+		r.failing, r.certain, r.back = rec.Cause, true, len(r.tasks)-1
+	case Compensated:
+		r.tasks[rec.Task].backed = true
 	case Closed:
 		r.closed = true
 	}
@@ -134,9 +148,10 @@ func (r *Run) drop() {
 	r.wake(v)
 }
 
-// Has notes that the output of a task is in some node's memory: the host found it as it took over.
-func (r *Run) Has(v int) {
-	if r.x.facts[v]&ended != 0 {
+// Has notes that the output that an attempt of a task has made is in some node's memory: the host
+// found it as it took over.
+func (r *Run) Has(v int, made Attempt) {
+	if r.x.facts[v]&ended != 0 && r.tasks[v].made == made {
 		r.x.facts[v] |= live
 	}
 }
@@ -168,6 +183,15 @@ func (r *Run) Step(now time.Duration, ev RunEvent) []RunEffect {
 		r.outcome(ev)
 	case Checkpointed:
 		r.checkpointed(ev)
+	case Abort:
+		r.fail(ev.Cause)
+	case Resume:
+		for v := range r.tasks {
+			if t := &r.tasks[v]; t.stuck {
+				t.stuck, t.retries, t.losses, t.again = false, 0, 0, 0
+				r.wake(v)
+			}
+		}
 	case Gone:
 		if r.tasks[ev.Task].gen == ev.Gen {
 			r.x.Lost(ev.Task)
@@ -211,6 +235,10 @@ func (r *Run) flush() {
 
 // advance does all that can be done now.
 func (r *Run) advance() {
+	if r.failing != "" {
+		r.goBack()
+		return
+	}
 	r.recover()
 	r.takeBack()
 	for {
@@ -234,7 +262,7 @@ func (r *Run) look(v int) {
 	case r.x.facts[v]&ended != 0:
 		if r.x.saves(v) && !t.saving && r.x.facts[v]&(live|durable) == live {
 			t.saving = true
-			r.emit(Save{Task: v, Gen: t.gen})
+			r.emit(Save{Task: v, Gen: t.gen, Made: t.made})
 		}
 	case t.again > r.now:
 		r.wake(v)
@@ -257,11 +285,13 @@ func (r *Run) begin(v int, kind Kind) {
 		r.emit(d)
 		return
 	}
-	if kind == Remake {
+	if kind == Remake || kind == MakeUp {
 		r.emit(d)
 		return
 	}
-	r.x.Begun(v)
+	if r.failing == "" {
+		r.x.Begun(v)
+	}
 	if r.x.Tasks[v].Effect == None {
 		r.write(Begun{Task: v, Gen: t.gen, Attempt: a}, nil)
 		r.emit(d)
@@ -282,4 +312,13 @@ func (r *Run) begin(v int, kind Kind) {
 // inputsThere reports whether the inputs of a task can be had.
 func (r *Run) inputsThere(v int) bool {
 	return !slices.ContainsFunc(r.x.parents(v), func(p int32) bool { return !r.x.available(int(p)) })
+}
+
+func sorted(set map[int]bool) []int {
+	all := make([]int, 0, len(set))
+	for v := range set {
+		all = append(all, v)
+	}
+	slices.Sort(all)
+	return all
 }

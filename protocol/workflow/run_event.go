@@ -19,6 +19,7 @@ type (
 		Attempt Attempt
 		Kind    Kind
 		Failed  string // why it has; "": it has ended well
+		Final   bool   // another attempt would fail as well
 		Lost    bool   // nobody knows: its node has left the view, so it does not go on
 		Output  Output
 	}
@@ -27,6 +28,7 @@ type (
 	Checkpointed struct {
 		Task   int
 		Gen    uint32
+		Made   Attempt
 		Failed string // "": it is saved
 	}
 
@@ -36,6 +38,12 @@ type (
 		Gen  uint32
 	}
 
+	// Abort asks to end the run: it goes back.
+	Abort struct{ Cause string }
+
+	// Resume asks to go on with what is stuck.
+	Resume struct{}
+
 	// Tick says that the time is what Step is told.
 	Tick struct{}
 )
@@ -44,6 +52,8 @@ func (Durable) runEvent()      {}
 func (Outcome) runEvent()      {}
 func (Checkpointed) runEvent() {}
 func (Gone) runEvent()         {}
+func (Abort) runEvent()        {}
+func (Resume) runEvent()       {}
 func (Tick) runEvent()         {}
 
 // RunEffect is what the host of a Run must do.
@@ -56,6 +66,7 @@ type Kind uint8
 const (
 	Do       Kind = iota // run the task
 	TakeBack             // run its undo, for attempts up to Fence
+	MakeUp               // run its compensation
 	Remake               // run it again with the inputs it had, for the undo of another
 )
 
@@ -81,10 +92,11 @@ type (
 		Attempt Attempt
 	}
 
-	// Save asks for a checkpoint of an output.
+	// Save asks for a checkpoint of the output that the attempt Made has made.
 	Save struct {
 		Task int
 		Gen  uint32
+		Made Attempt
 	}
 
 	// Stuck says that the run waits for somebody to mend what keeps it from going on.

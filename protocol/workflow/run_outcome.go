@@ -16,6 +16,9 @@ func (r *Run) outcome(o Outcome) {
 		r.undone(o.Task)
 	case kind == Remake && o.Failed == "" && !o.Lost:
 		r.x.Remade(o.Task)
+	case kind == MakeUp && o.Failed == "" && !o.Lost:
+		t.backed = true
+		r.write(Compensated{Task: o.Task}, nil)
 	case ending: // nobody waits for it any more
 	case o.Failed == "" && !o.Lost:
 		r.ended(o)
@@ -26,16 +29,29 @@ func (r *Run) outcome(o Outcome) {
 
 func (r *Run) ended(o Outcome) {
 	t := &r.tasks[o.Task]
-	t.retries, t.losses, t.undo, t.output = 0, 0, false, o.Output
+	t.retries, t.losses, t.undo, t.output, t.made = 0, 0, false, o.Output, o.Attempt
 	r.x.Ended(o.Task)
-	r.write(Ended{Task: o.Task, Gen: t.gen, Attempt: o.Attempt, Output: o.Output}, nil)
+	gen := t.gen
+	if !r.x.saves(o.Task) { // a record would be a checkpoint
+		o.Output.Recorded, o.Output.Bytes = false, nil
+	}
+	t.saving = o.Output.Recorded
+	r.write(Ended{Task: o.Task, Gen: gen, Attempt: o.Attempt, Output: o.Output}, func() {
+		if o.Output.Recorded && t.gen == gen {
+			t.saving = false
+			r.x.Saved(o.Task)
+		}
+	})
 }
 
 // undone notes that no attempt of a task has an effect any more.
 func (r *Run) undone(v int) {
 	t := &r.tasks[v]
-	t.undo, t.retries, t.losses = false, 0, 0
+	t.undo, t.retries, t.losses, t.backed = false, 0, 0, r.failing != ""
 	r.write(Undone{Task: v, Fence: t.fence}, nil)
+	if t.caught != "" && r.failing == "" {
+		r.endCaught(v)
+	}
 	if set := r.x.Recovering(); len(set) > 0 && set[len(set)-1] == v {
 		r.drop()
 	}
@@ -54,6 +70,10 @@ func (r *Run) failed(o Outcome, kind Kind) {
 	if kind == Do && r.x.Tasks[o.Task].Effect == Undo {
 		t.undo = true
 	}
+	if kind == Do && (o.Final || !o.Lost && *n > most) {
+		r.giveUp(o.Task, why)
+		return
+	}
 	if *n > most {
 		t.stuck = true
 		r.emit(Stuck{Task: o.Task, Why: fmt.Sprintf("%s has failed %d times in a row, lastly: %s", r.x.name(o.Task), *n, why)})
@@ -65,7 +85,7 @@ func (r *Run) failed(o Outcome, kind Kind) {
 
 func (r *Run) checkpointed(c Checkpointed) {
 	t := &r.tasks[c.Task]
-	if t.gen != c.Gen || !t.saving {
+	if t.gen != c.Gen || t.made != c.Made || !t.saving {
 		return // void: the task was dropped since
 	}
 	t.saving = false
@@ -77,7 +97,7 @@ func (r *Run) checkpointed(c Checkpointed) {
 		return
 	}
 	r.x.Saved(c.Task)
-	r.write(Saved{Task: c.Task, Gen: c.Gen}, nil)
+	r.write(Saved{Task: c.Task, Gen: c.Gen, Made: c.Made}, nil)
 }
 
 // recover records what has to be made again.
@@ -93,11 +113,11 @@ func (r *Run) recover() {
 		return
 	}
 	r.x.Record(set)
-	r.recorded = false
+	r.recording++
 	for _, v := range set {
 		r.end(v)
 	}
-	r.write(Recovering{Set: set}, func() { r.recorded = len(r.x.Recovering()) > 0 })
+	r.write(Recovering{Set: set}, func() { r.recording-- })
 }
 
 // end cancels the attempt of a task that runs.
@@ -112,10 +132,9 @@ func (r *Run) end(v int) {
 
 // takeBack undoes and drops what is recorded, from the last task to the first.
 func (r *Run) takeBack() {
-	for r.recorded {
+	for r.recording == 0 {
 		d, ok := r.x.Next()
 		if !ok {
-			r.recorded = false
 			return
 		}
 		t := &r.tasks[d.Task]
@@ -162,4 +181,28 @@ func (r *Run) close() {
 	}
 	r.closed = true
 	r.write(Closed{}, nil)
+}
+
+// giveUp takes the error of a task that no other attempt mends.
+func (r *Run) giveUp(v int, why string) {
+	t := &r.tasks[v]
+	switch {
+	case r.failing != "":
+		t.unready = true
+	case !r.x.Tasks[v].Caught:
+		t.unready = true
+		r.fail(r.x.name(v) + ": " + why)
+	case t.undo: // the effect goes first
+		t.caught = why
+	default:
+		t.caught = why
+		r.endCaught(v)
+	}
+}
+
+// endCaught makes the error of a task its output, which its consumer takes.
+func (r *Run) endCaught(v int) {
+	t := &r.tasks[v]
+	r.ended(Outcome{Task: v, Attempt: t.fence, Output: Output{Recorded: true, Error: t.caught}})
+	t.caught = ""
 }
