@@ -28,7 +28,8 @@ import (
 // ends and the error is ErrDeadline. Done tells whether it has ended.
 //
 // If no other member stays, since all others leave as well or are gone, the node ends soon, and
-// without an error: a warning in its log names the objects that it had.
+// without an error: a warning in its log has the number of the objects that it had, and the names
+// of the first ten.
 //
 // A node that the others have removed joins again with its complete copies, so that it
 // can hand them over: Leave waits for that. The error is ErrFenced if ctx ends before

@@ -32,8 +32,8 @@ func (a *app) nodeCommand() *cobra.Command {
 objects that only it has, and leaves the cluster. If it cannot within --leave-timeout,
 since other nodes have no memory for example, it prints what remains, goes on serving
 other nodes, and tries again. If all nodes are asked to end, or the others are gone, it
-ends soon, and its log names the objects that are lost. A second signal ends it at once;
-objects that only it has are lost then.
+ends soon, and its log has the number of the objects that are lost, and names ten of
+them. A second signal ends it at once; objects that only it has are lost then.
 
 Give all nodes one set of --seeds: the control addresses of one, three or five of them,
 which may name the node itself. The seeds begin the cluster once most of them run; a

@@ -26,8 +26,9 @@ func dial(ctx context.Context, network, addr string) (net.Conn, error) {
 // tell of the write that failed, and not of the answer, which can still be read. Where
 // there is none, a read fails too.
 //
-// Reads wait for the first write. A server of another protocol may speak first, and net/http
-// would write to the standard logger what came before its request.
+// Bytes that come before the first write wait for it. A server of another protocol may speak first, and
+// net/http would write to the standard logger what came before its request. The end of the connection does
+// not wait: net/http would send a request on it.
 type answered struct {
 	net.Conn
 	asked chan struct{} // closed by the first Write, or by Close
@@ -37,8 +38,11 @@ type answered struct {
 func (c *answered) ask() { c.once.Do(func() { close(c.asked) }) }
 
 func (c *answered) Read(p []byte) (int, error) {
-	<-c.asked
-	return c.Conn.Read(p)
+	n, err := c.Conn.Read(p)
+	if err == nil {
+		<-c.asked
+	}
+	return n, err
 }
 
 func (c *answered) Close() error {

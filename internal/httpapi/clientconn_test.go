@@ -165,3 +165,36 @@ func TestAServerThatSpeaksFirstIsNotLogged(t *testing.T) {
 		t.Errorf("the log has %.200s", said.String())
 	}
 }
+
+// A node closes a connection on which no request has come. The client notices that before it makes one: it could
+// not repeat a Put whose connection breaks.
+func TestAConnectionThatEndsBeforeItIsUsed(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	conn, err := httpapi.Dial(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	other, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = other.Close()
+	read := make(chan error, 1)
+	go func() {
+		_, err := conn.Read(make([]byte, 1))
+		read <- err
+	}()
+	select {
+	case err := <-read:
+		if !errors.Is(err, io.EOF) {
+			t.Errorf("it reads %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits for a request")
+	}
+}

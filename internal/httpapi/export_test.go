@@ -10,3 +10,6 @@ const Late = late
 
 // SetGrace has running requests have d as Serve ends.
 func (f *Front) SetGrace(d time.Duration) { f.grace = d }
+
+// Dial opens a client's connection.
+var Dial = dial

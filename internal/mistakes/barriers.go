@@ -72,6 +72,8 @@ var inBarriers = []Mistake{
 		"protocol/barrier/answers.go", "	case c.now >= c.leased && (p.stage == asking || p.stage == waits):\n", "	case false:\n"),
 	mistake(Tests, "a node without a lease that releases a semaphore and hears late that it is admitted waits for it again",
 		"protocol/barrier/answers.go", "	case c.now >= c.leased && (p.stage == asking || p.stage == waits):\n", "	case c.now >= c.leased && p.stage != holds:\n"),
+	mistake(Tests, "a question that is sent before its turn is asked once",
+		"protocol/barrier/flush.go", "g.to, g.asked, g.held = to, c.now, false", "g.to, g.asked = to, c.now"),
 	mistake(Tests, "a node that leaves does not ask primaries to take over",
 		"protocol/barrier/handover.go", "if at, ok := c.handOverDue(); !ok || c.now < at {", "if true {"),
 	mistake(Tests, "a node that leaves asks about the same barriers again and again",

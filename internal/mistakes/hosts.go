@@ -92,6 +92,8 @@ var inHosts = []Mistake{
 		"cluster/copies.go", "there := l.stayingIDs()", "there := l.memberIDs()"),
 	mistake(Tests, "the connection of an upload is closed as its node leaves",
 		"internal/httpapi/front.go", "if !over && leave != nil {", "if false {"),
+	mistake("internal/httpapi TestAConnectionThatEnds", "a client keeps a connection that the node has closed before it was used",
+		"internal/httpapi/clientconn.go", "	n, err := c.Conn.Read(p)\n	if err == nil {\n		<-c.asked\n	}\n", "	<-c.asked\n	n, err := c.Conn.Read(p)\n"),
 	mistake(Tests, "a read of an upload sets its deadline after the handler has ended",
 		"internal/httpapi/upload.go", "if !u.until(began.Add(u.stall)) {", "if _ = u.conn.SetReadDeadline(began.Add(u.stall)); false {"),
 	mistake(Entering, "a call that was given up succeeds",

@@ -54,8 +54,10 @@ var inMembership = []Mistake{
 		"protocol/leave/core.go", "c.view.Others == 0, c.alone && c.now >= c.aloneUntil():", "c.view.Others == 0:"),
 	mistake(Tests, "a node ends as soon as it loses the majority, although members stay",
 		"protocol/leave/core.go", "c.known && c.lost.Majority && c.lost.Gone >= c.view.Stay", "c.known && c.lost.Majority"),
-	mistake(Tests, "a node that is removed as it leaves ends if its time to join again is short",
+	mistake("cmd/phalanx TestANodeIsRemovedAsItLeaves", "a node that is removed as it leaves ends if its time to join again is short",
 		"cmd/phalanx/node.go", "!rejoined(ctx, n, was) && removed", "!rejoined(ctx, n, was) && (removed || true)"),
+	mistake(Tests, "a suspicion stays for ever if the detector panics",
+		"cluster/internal/detector/detector.go", "			a.d.cfg.OnTrust(node)\n", "			_ = node\n"),
 	mistake(Tests, "a node counts as gone when one of its addresses refuses connections",
 		"cluster/internal/membership/answers.go", `	if !ok {
 		return errors.Is(err, syscall.ECONNREFUSED)`, `	if !ok || true {

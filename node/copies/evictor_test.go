@@ -183,6 +183,55 @@ func TestGrantsThatComeTooLate(t *testing.T) {
 	e.want(e.step(Used[int]{0}), Stay[int]{0})
 }
 
+// A grant finds that the request does not wait any more: the copy stays.
+func TestAGrantThatIsNotNeeded(t *testing.T) {
+	e := newEvicting(t, 1, 1)
+	e.room.Missing = 1
+	e.want(e.step(Tick{}), Ask[int]{0, 0})
+	e.room.Missing = 0 // the evictor has not heard of it yet
+	e.want(e.step(granted(0, 0)), Keep[int]{0, false}, Stay[int]{0})
+}
+
+// The evictor asks about evictAtOnce copies at a time. An answer that is late makes room for another question, and
+// the evictor does not wait for it any more.
+func TestHowManyAtOnce(t *testing.T) {
+	e := newEvicting(t, 2*evictAtOnce, 2*evictAtOnce)
+	e.room.Missing = 2 * evictAtOnce
+	if asked := len(e.step(Tick{})); asked != evictAtOnce {
+		t.Errorf("%d are asked about", asked)
+	}
+	e.now = evictPatience / 2
+	e.want(e.step(Tick{})) // nothing is late yet
+	e.now = 0
+	if asked := len(e.wait(evictPatience)); asked != evictAtOnce {
+		t.Errorf("then %d are asked about", asked)
+	}
+	if at, ok := e.v.Due(); !ok || at != 2*evictPatience {
+		t.Errorf("due at %v, %v", at, ok)
+	}
+}
+
+// While the bytes of dropped copies come the evictor looks again and again, and does not rest longer.
+func TestTheWaitForWhatComes(t *testing.T) {
+	e := newEvicting(t, 1, 1)
+	e.room = Room{Missing: 1, Coming: 1}
+	e.want(e.step(Tick{}))
+	for range 3 {
+		e.want(e.wait(evictAgain))
+	}
+}
+
+// A copy whose owner has refused leave is asked about again for the next request.
+func TestARefusalCountsForOneRequest(t *testing.T) {
+	e := newEvicting(t, 1, 1)
+	e.room.Missing = 1
+	e.want(e.step(Tick{}), Ask[int]{0, 0})
+	e.room.Missing = 0
+	e.want(e.step(Granted[int]{Copy: 0, Bytes: 1}), Keep[int]{0, true})
+	e.room.Missing = 1
+	e.want(e.step(Tick{}), Ask[int]{0, 0})
+}
+
 // Pressure from elsewhere counts until so many bytes were granted, or no copy is left to ask about.
 func TestPressureFromElsewhere(t *testing.T) {
 	e := newEvicting(t, 3, 3)

@@ -188,7 +188,7 @@ func (c *Core) ask(g *group) {
 			}
 			return
 		}
-		g.to, g.asked = to, c.now
+		g.to, g.asked, g.held = to, c.now, false // it may be queued, and have found a place before its turn
 		c.onWay[to]++
 	}
 	g.news = false

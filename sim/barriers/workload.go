@@ -199,6 +199,9 @@ func (l *workload) done(n *sim.Process, d barrier.Done) {
 		})
 		return
 	}
+	if c.cfg.Semaphore.Count == 0 && d.Verdict == barrier.Fire {
+		l.nextRound(c)
+	}
 	if c.cfg.Semaphore.Count == 0 || d.Verdict != barrier.Fire {
 		return
 	}
@@ -208,6 +211,24 @@ func (l *workload) done(n *sim.Process, d barrier.Done) {
 	}
 	l.after(holds, func() {
 		l.w.To(c.n, func() { l.leave(c) })
+	})
+}
+
+// rounds is how many generations of a barrier its participants go through, as those of a loop do.
+const rounds = 4
+
+// nextRound has a participant enter the next generation, at barriers whose name says so.
+func (l *workload) nextRound(c *call) {
+	if int(c.key.Generation) >= rounds || c.key.Name == "b1" || l.ends {
+		return
+	}
+	next := *c
+	next.key.Generation++
+	l.after(l.w.Upto(200*ms), func() {
+		if l.w.Well(next.n) {
+			l.w.Met("next generation of a barrier")
+			l.start(&next, barrier.CallEnter)
+		}
 	})
 }
 

@@ -279,8 +279,12 @@ func (l *workload) done(n *sim.Process, d group.Done) {
 
 // acknowledges draws which of the failures that a member has heard of it acknowledges.
 func (l *workload) acknowledges(m *member) (ranks []int) {
-	for rank := range m.roster.Len() {
-		if l.w.check.formed[m.key].failed[seat{m.key, m.n, rank}] && l.w.R.IntN(4) > 0 {
+	f := l.w.check.formed[m.key]
+	if f == nil { // it has left the group meanwhile
+		return nil
+	}
+	for rank := range f.roster.Len() {
+		if f.failed[seat{m.key, m.n, rank}] && l.w.R.IntN(4) > 0 {
 			ranks = append(ranks, rank)
 		}
 	}

@@ -2,6 +2,8 @@ package detector
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -182,7 +184,12 @@ func (a *instance) Receive(c actor.Context) {
 		a.core, a.beaters = detect.New(detect.Config{Self: a.d.cfg.Self}), map[phalanx.NodeID]*beater{}
 		a.d.mu.Lock()
 		v := a.d.view
+		suspects := slices.Sorted(maps.Keys(a.d.suspects)) // of an instance that has panicked
+		clear(a.d.suspects)
 		a.d.mu.Unlock()
+		for _, node := range suspects { // the new core does not, and would never take it back
+			a.d.cfg.OnTrust(node)
+		}
 		a.step(changed(v, now))
 	case *actor.Stopping, *actor.Restarting:
 		a.over = true

@@ -69,6 +69,8 @@ func handshakeError(err error) error {
 	var authority x509.UnknownAuthorityError
 	var plain tls.RecordHeaderError
 	switch {
+	case errors.Is(err, io.EOF):
+		return errors.New("the process that listens there closed the connection in the TLS handshake: give the control port of a node")
 	case errors.As(err, &authority):
 		return fmt.Errorf("%w: give the authority of that node's certificate (--tls-ca)", err)
 	case errors.As(err, &plain):

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
+	"io"
 	"math/big"
 	"net"
 	"strings"
@@ -75,5 +76,27 @@ func TestTLS(t *testing.T) {
 	plain := start(t, remoting.Config{})
 	if _, err := a.Request(within(t), a.PID(plain.Address(), "echo"), text("hello")); !errors.Is(err, phalanx.ErrUnavailable) || !strings.Contains(err.Error(), "has no TLS, and this node has") {
 		t.Errorf("a node without TLS: %v", err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_ = c.(*net.TCPConn).CloseWrite()
+			go func() {
+				defer c.Close()
+				_, _ = io.Copy(io.Discard, c) // else the connection would be reset
+			}()
+		}
+	}()
+	_, err = a.Request(within(t), a.PID(l.Addr().String(), "echo"), text("hello"))
+	if !errors.Is(err, phalanx.ErrUnavailable) || !strings.Contains(err.Error(), "closed the connection in the TLS handshake") {
+		t.Errorf("a process that closes each connection: %v", err)
 	}
 }
