@@ -1,0 +1,62 @@
+package workflow
+
+import "fmt"
+
+// MaxTasks is the largest number of tasks of a graph.
+const MaxTasks = 1_000_000
+
+// Check accepts a graph, and returns what its tasks wait for; or it returns a *CheckError.
+// The time that Check takes grows with the tasks and edges only.
+func Check(g *Graph) (*Events, error) {
+	if err := g.wellFormed(); err != nil {
+		return nil, err
+	}
+	s := shapeOf(g)
+	for _, rule := range []func() *CheckError{s.expands, s.cut} {
+		if err := rule(); err != nil {
+			return nil, err
+		}
+	}
+	e, err := newEvents(s)
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// wellFormed checks what the other checks rely on.
+func (g *Graph) wellFormed() error {
+	switch {
+	case len(g.Tasks) == 0:
+		return &CheckError{Rule: Shape, Why: "the workflow has no task", Fix: "bind at least one"}
+	case len(g.Tasks) > MaxTasks:
+		return &CheckError{Rule: Shape, Why: fmt.Sprintf("the workflow has %d tasks, more than %d", len(g.Tasks), MaxTasks),
+			Fix: "have tasks return workflows of their own"}
+	}
+	for v := range g.Tasks {
+		for _, all := range [][]int{g.Tasks[v].Reads, g.Tasks[v].After} {
+			for _, p := range all {
+				if p < 0 || p >= v {
+					return &CheckError{Rule: Shape, Path: []string{g.Tasks[v].Name}, Why: fmt.Sprintf("task %d reads or follows task %d, which does not come before it", v, p),
+						Fix: "put each task behind those that it reads or follows"}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// expands checks tasks that return graphs (specification 1.5), and those whose errors are caught.
+func (s shape) expands() *CheckError {
+	for v := range s.Tasks {
+		if t := &s.Tasks[v]; t.Expands && t.Effect == Undo {
+			return &CheckError{Rule: Expand, Path: []string{s.name(v)}, Why: s.name(v) + " returns a workflow, which its undo could not take back",
+				Fix: "move the undo to a task of that workflow"}
+		}
+		if t := &s.Tasks[v]; t.Caught && !s.saves(v) {
+			return &CheckError{Rule: Catch, Path: []string{s.name(v)}, Why: "the error of " + s.name(v) + " is caught and not saved, so that another attempt could end well",
+				Fix: "checkpoint " + s.name(v)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package workflow
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// The worked cases of the specification: what the named task waits for, or why the graph is refused.
+func TestWorkedCases(t *testing.T) {
+	for _, c := range []struct{ what, graph, task, waits, refused string }{
+		{"trip", "begin! nd; lock1 nd,u < begin; lock2 nd,u < begin; reserve1 off < begin lock1; reserve2 off < begin lock2; finish! < begin reserve1 reserve2",
+			"finish", "begin lock1 lock2", ""},
+		{"a sibling of an unsaved draw", "a nd,off; b < a; x! < b; w < a", "x", "b w", ""},
+		{"that comes after the commit", "a nd,off; b < a; x! < b; w < a x", "", "",
+			"settle: x waits for w, which depends on a (no checkpoint) and comes after it (x → w): checkpoint a, or declare x NoEffect"},
+		{"two commits", "a nd,off; a2 nd,off; b < a; x! < b; c2 < x a2; b2 < a2; y! < b2; c < y a", "", "",
+			"settle: x waits for c, which depends on a (no checkpoint) and comes after y; y waits for c2, which depends on a2 (no checkpoint) and comes after x (x → c → y → c2): checkpoint a or a2, or declare x or y NoEffect"},
+		{"the closure", "u nd,off; u2 nd,off; b < u; x! < b; w < u u2; z < u2", "x", "b w z", ""},
+		{"an undo that is not saved", "a u,off; x! < a", "", "",
+			"cut: x has an effect, and depends on a, which has no checkpoint and can be undone (a → x): checkpoint a, or declare x NoEffect"},
+		{"a draw above an undo", "a nd,off; d off < a; v u < d", "", "",
+			"cut: v has an effect, and depends on a, which has no checkpoint and is not deterministic (a → d → v): checkpoint a or d, or declare v NoEffect, or a Deterministic if it is"},
+		{"inputs of an undo", "a nd; d off < a; v u < d", "v", "a", ""},
+		{"write-ahead logging", "a! nd; b! nd < a; c! nd < a b", "c", "a b", ""},
+		{"a consumer that waits", "a nd,sync; b < a", "b", "a", ""},
+		{"a consumer that does not", "a nd; b < a", "b", "", ""},
+	} {
+		g := parse(t, c.graph)
+		e, err := Check(g)
+		if c.refused != "" {
+			if err == nil || err.Error() != c.refused || !errors.Is(err, phalanx.ErrInvalid) {
+				t.Errorf("%s:\n got %v\nwant %s", c.what, err, c.refused)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.what, err)
+			continue
+		}
+		for v := range g.Tasks {
+			if g.Tasks[v].Name != c.task {
+				continue
+			}
+			if got := strings.Join(e.names(e.Waits(v)), " "); got != c.waits {
+				t.Errorf("%s: %s waits for %q, want %q", c.what, c.task, got, c.waits)
+			}
+		}
+	}
+}
+
+func TestGraphsThatAreNone(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		g    Graph
+		says string
+	}{
+		{"no task", Graph{}, "has no task"},
+		{"too many", Graph{Tasks: make([]Task, MaxTasks+1)}, "1000001 tasks, more than 1000000"},
+		{"reads itself", Graph{Tasks: []Task{{Reads: []int{0}}}}, "task 0 reads or follows task 0"},
+		{"reads what is not there", Graph{Tasks: []Task{{}, {After: []int{-1}}}}, "task 1 reads or follows task -1"},
+		{"an undo of a workflow", Graph{Tasks: []Task{{Name: "e", Expands: true, Effect: Undo}}}, "e returns a workflow"},
+	} {
+		_, err := Check(&c.g)
+		var refused *CheckError
+		if !errors.As(err, &refused) || !strings.Contains(refused.Error(), c.says) || refused.Fix == "" {
+			t.Errorf("%s: %v", c.what, err)
+		}
+	}
+}

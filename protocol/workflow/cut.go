@@ -1,0 +1,62 @@
+package workflow
+
+import (
+	"fmt"
+	"slices"
+)
+
+// cut refuses a task with an effect below an output that can come out differently and is not saved
+// (invariants 3.1 and 3.2 of the thesis, widened to tasks with an undo). Such an output is lost with its
+// node. Made again it would differ, while the effect stays.
+func (s shape) cut() *CheckError {
+	from := make([]int, len(s.Tasks)) // the parent by which a task is tainted; -1: it is not
+	for v := range s.Tasks {
+		from[v] = -1
+		for _, p := range s.parents(v) {
+			p := int(p)
+			if !s.saves(p) && (s.Tasks[p].source() || from[p] >= 0) {
+				from[v] = p
+				break
+			}
+		}
+		if from[v] >= 0 && s.Tasks[v].Effect != None {
+			return s.cutAt(v, from)
+		}
+	}
+	return nil
+}
+
+func (s shape) cutAt(v int, from []int) *CheckError {
+	path := []int{v}
+	for p := from[v]; ; p = from[p] {
+		path = append(path, p)
+		if s.Tasks[p].source() && !s.saves(p) {
+			break
+		}
+	}
+	slices.Reverse(path)
+	source := path[0]
+	why := fmt.Sprintf("%s has an effect, and depends on %s, which has no checkpoint and %s", s.name(v), s.name(source), s.changes(source))
+	fix := "checkpoint " + s.anyOf(path[:len(path)-1]) + ", or declare " + s.name(v) + " NoEffect"
+	if s.Tasks[source].Effect != Undo {
+		fix += ", or " + s.name(source) + " Deterministic if it is"
+	}
+	return &CheckError{Rule: Cut, Path: s.names(path), Why: why, Fix: fix}
+}
+
+// changes says why the output of a source can come out differently.
+func (s shape) changes(v int) string {
+	if s.Tasks[v].Effect == Undo {
+		return "can be undone"
+	}
+	return "is not deterministic"
+}
+
+// anyOf lists tasks of which one is enough.
+func (s shape) anyOf(all []int) string {
+	text := s.name(all[0])
+	for _, v := range all[1:] {
+		text += " or " + s.name(v)
+	}
+	return text
+}

@@ -1,0 +1,11 @@
+// Package workflow decides when a task of a workflow may begin, and what is made again when
+// something is lost (specification of workflows; thesis on ExoFlow, chapter 3).
+//
+// A workflow is a Graph of tasks. Check accepts it, or returns a CheckError that says how to mend
+// it. Of an accepted graph no recovery undoes a task above an irreversible one that has begun, undoes a
+// task without its inputs, or begins an irreversible task again with other inputs.
+//
+// Events has what each task still waits for. The host tells it which task has ended or is saved.
+//
+// Used by: workflow.
+package workflow

@@ -1,0 +1,267 @@
+package workflow
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Execution has what is known of the tasks of a run, and decides what is made again when outputs are
+// lost (specification 2.4).
+//
+// Invariant: what is in the recovery set has happened for Events no more.
+type Execution struct {
+	*Events
+	facts []fact
+	set   []int // the recovery set that is recorded and not dropped yet, in order
+	left  int   // how many tasks have yet to end, or to save their result
+}
+
+// fact is what is known of the present generation of a task.
+type fact uint8
+
+const (
+	begun   fact = 1 << iota // outsiders may have seen an effect
+	ended                    // an attempt that counts has ended
+	live                     // the output is in the memory of some node
+	durable                  // the checkpoint is saved
+	drops                    // the task is in the recovery set
+	changed                  // and gets other inputs when it runs again
+)
+
+// NewExecution returns an execution in which nothing has begun.
+func NewExecution(e *Events) *Execution {
+	return &Execution{Events: e, facts: make([]fact, len(e.Tasks)), left: len(e.Tasks)}
+}
+
+// learn sets the facts of a task.
+func (x *Execution) learn(v int, f fact) {
+	over := func(f fact) bool { return f&(ended|drops) == ended && (f&durable != 0 || !x.sink[v]) }
+	switch before := over(x.facts[v]); {
+	case !before && over(f):
+		x.left--
+	case before && !over(f):
+		x.left++
+	}
+	x.facts[v] = f
+}
+
+// Over reports whether all tasks have ended, and all results are saved.
+func (x *Execution) Over() bool { return x.left == 0 }
+
+// Begun notes that an attempt begins. It panics if the task must not begin.
+func (x *Execution) Begun(v int) {
+	if !x.MayBegin(v) {
+		panic(fmt.Sprintf("%s begins, and must not", x.name(v)))
+	}
+	x.learn(v, x.facts[v]|begun)
+}
+
+// MayBegin reports whether an attempt of a task may begin: it has all it waits for and its inputs are
+// to be had. A task in the recovery set begins after it was dropped.
+func (x *Execution) MayBegin(v int) bool {
+	return x.facts[v]&(ended|drops) == 0 && x.May(v) &&
+		!slices.ContainsFunc(x.parents(v), func(p int32) bool { return !x.available(int(p)) })
+}
+
+// available reports whether an output counts, and can be had.
+func (x *Execution) available(v int) bool {
+	return x.facts[v]&ended != 0 && x.facts[v]&drops == 0 && x.there(v)
+}
+
+// there reports whether an output can be had, also one that does not count any more.
+func (x *Execution) there(v int) bool { return x.facts[v]&(live|durable) != 0 }
+
+// Ended notes that an attempt has ended well, and that its output is there.
+func (x *Execution) Ended(v int) {
+	x.learn(v, x.facts[v]|begun|ended|live)
+	x.Events.Ended(v)
+}
+
+// Saved notes that the checkpoint of a task is durable. That of a task in the recovery set is void.
+func (x *Execution) Saved(v int) {
+	if x.facts[v]&ended == 0 || x.facts[v]&drops != 0 {
+		return
+	}
+	x.learn(v, x.facts[v]|durable)
+	x.Events.Saved(v)
+}
+
+// Lost notes that the last copy of an output is gone, but for its checkpoint.
+func (x *Execution) Lost(v int) { x.facts[v] &^= live }
+
+// Recovering returns the recorded tasks that are not dropped yet, in order.
+func (x *Execution) Recovering() []int { return x.set }
+
+// Recover returns the tasks that have to be made again, in order, beside those that are recorded:
+// what is needed and cannot be had, what that is made of, and what was made of it. The host records
+// them durably, and then calls Record. An error says that a rule of Check was broken.
+func (x *Execution) Recover() (set []int, err error) {
+	found := x.needed()
+	in := map[int]bool{}
+	for _, v := range found {
+		in[v] = true
+	}
+	add := func(v int) {
+		if !in[v] && x.facts[v]&drops == 0 {
+			in[v] = true
+			found = append(found, v)
+		}
+	}
+	for i := 0; i < len(found); i++ {
+		v := found[i]
+		for _, p := range x.parents(v) {
+			if x.facts[p]&ended != 0 && !x.there(int(p)) {
+				add(int(p))
+			}
+		}
+		if !x.Tasks[v].differs() {
+			continue
+		}
+		x.below(v, func(w int) {
+			if x.facts[w]&begun != 0 {
+				add(w)
+				x.facts[w] |= changed
+			}
+		})
+	}
+	slices.Sort(found)
+	return found, x.violation(found)
+}
+
+// below calls f with each task below v.
+func (x *Execution) below(v int, f func(w int)) {
+	seen := map[int32]bool{}
+	todo := slices.Clone(x.consumers.of(v))
+	for len(todo) > 0 {
+		w := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if !seen[w] {
+			seen[w] = true
+			f(int(w))
+			todo = append(todo, x.consumers.of(int(w))...)
+		}
+	}
+}
+
+// needed returns the outputs that are needed and cannot be had: by a task that has not ended, by a
+// wait, or as a result.
+func (x *Execution) needed() (all []int) {
+	need := make([]bool, len(x.Tasks))
+	seen := map[node]bool{}
+	var todo []node
+	for v := range x.Tasks {
+		if x.facts[v]&ended != 0 && x.facts[v]&drops == 0 {
+			need[v] = need[v] || x.sink[v]
+			continue
+		}
+		for _, p := range x.parents(v) {
+			need[p] = true
+		}
+		todo = append(todo, at(v, begin))
+	}
+	for len(todo) > 0 {
+		n := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if seen[n] || n.kind() == end || x.lacks[x.of[n]] == 0 {
+			continue
+		}
+		seen[n] = true
+		if n.kind() == saved {
+			need[n.task()] = true
+			continue
+		}
+		x.requires(n, x.consumers, func(w node) { todo = append(todo, w) })
+	}
+	for v, is := range need {
+		if is && x.facts[v]&ended != 0 && x.facts[v]&drops == 0 && !x.there(v) {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// violation returns an error if a set would run a begun irreversible task again with other inputs, or
+// undo a task above one.
+func (x *Execution) violation(set []int) error {
+	for _, v := range set {
+		t := &x.Tasks[v]
+		switch {
+		case t.Irreversible() && x.facts[v]&begun != 0 && x.facts[v]&changed != 0:
+			return fmt.Errorf("%s has an effect that nothing takes back, and would run again with other inputs", x.name(v))
+		case t.Effect == Undo && x.facts[v]&begun != 0:
+			var err error
+			x.below(v, func(w int) {
+				if x.Tasks[w].Irreversible() && x.facts[w]&begun != 0 {
+					err = fmt.Errorf("%s would be undone after %s has begun, which nothing takes back", x.name(v), x.name(w))
+				}
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Record notes that a set is durable: nothing in it counts any more.
+func (x *Execution) Record(set []int) {
+	for _, v := range set {
+		x.learn(v, x.facts[v]|drops)
+		x.Events.Dropped(v)
+	}
+	x.set = append(x.set, set...)
+	slices.Sort(x.set)
+	x.set = slices.Compact(x.set)
+}
+
+// Drop is the next step of a recovery: it concerns the last task of the recorded set.
+type Drop struct {
+	Task   int
+	Undo   bool  // its undo has to run, with the outputs of its parents
+	Remake []int // those of them, and of what they are made of, that have to be made again before, in order
+}
+
+// Next returns the next step of the recovery; false: nothing is recorded.
+func (x *Execution) Next() (d Drop, ok bool) {
+	if len(x.set) == 0 {
+		return Drop{}, false
+	}
+	v := x.set[len(x.set)-1]
+	d = Drop{Task: v, Undo: x.Tasks[v].Effect == Undo && x.facts[v]&begun != 0}
+	if d.Undo {
+		d.Remake = x.remake(v)
+	}
+	return d, true
+}
+
+// remake returns what has to be made again, with the inputs that it had, for the undo of a task.
+func (x *Execution) remake(v int) (all []int) {
+	seen := map[int32]bool{}
+	todo := slices.Clone(x.parents(v))
+	for len(todo) > 0 {
+		p := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if !seen[p] && !x.there(int(p)) {
+			seen[p] = true
+			all = append(all, int(p))
+			todo = append(todo, x.parents(int(p))...)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Remade notes that an output is there again, with the same bytes.
+func (x *Execution) Remade(v int) { x.facts[v] |= live }
+
+// Dropped notes that the last task of the recorded set is undone, and its output and checkpoint are
+// gone. It can begin again. What nothing takes back stays begun.
+func (x *Execution) Dropped() {
+	v := x.set[len(x.set)-1]
+	x.set = x.set[:len(x.set)-1]
+	stays := fact(0)
+	if x.Tasks[v].Irreversible() {
+		stays = x.facts[v] & begun
+	}
+	x.learn(v, stays)
+}

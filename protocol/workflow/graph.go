@@ -1,0 +1,85 @@
+package workflow
+
+// Graph is a workflow. Each task comes after those that it reads or follows, so a task is named by
+// its index.
+type Graph struct {
+	Tasks []Task
+}
+
+// Task is one task of a graph, with what its author promises of it (specification 1.1, 1.2).
+type Task struct {
+	Name  string // of the task in this graph
+	Reads []int  // the tasks whose outputs are its arguments, without repeats
+	After []int  // the tasks that it follows without reading them
+
+	Deterministic bool       // it makes the same bytes of the same inputs
+	Checkpoint    Checkpoint // of its output
+	Effect        Effect     // what outsiders see of it
+	Compensates   bool       // another function of its inputs and its output makes up for it, if the run fails later
+	Caught        bool       // its consumer takes its error
+	Expands       bool       // it returns a graph, whose sink becomes its output
+}
+
+// Checkpoint says whether the output of a task is saved.
+type Checkpoint uint8
+
+// The ways to save an output.
+const (
+	Async Checkpoint = iota // consumers need not wait for it
+	Sync                    // consumers wait until it is saved
+	Off                     // it is not saved, unless it is a result
+)
+
+// Effect says what outsiders see of a task, and what takes it back.
+type Effect uint8
+
+// The kinds of effects.
+const (
+	Idempotent Effect = iota // nothing takes it back; a repeat under the same key has no second effect
+	None                     // there is none
+	Undo                     // a function of the task's inputs takes it back
+)
+
+// Irreversible reports whether nothing takes the effect back.
+func (t *Task) Irreversible() bool { return t.Effect == Idempotent }
+
+// differs reports whether another attempt of the same inputs can have another output: an error that
+// is caught counts as one.
+func (t *Task) differs() bool { return !t.Deterministic || t.Caught }
+
+// source reports whether its output, or its effect, can differ from one run to the next
+// (specification, Checks).
+func (t *Task) source() bool { return t.differs() || t.Effect == Undo }
+
+// shape is a graph with what follows from its edges.
+type shape struct {
+	*Graph
+	edges lists  // by task: the parents, which the task reads or follows
+	sink  []bool // nobody reads or follows it: it is a result
+}
+
+func shapeOf(g *Graph) shape {
+	s := shape{Graph: g, sink: make([]bool, len(g.Tasks))}
+	s.edges = listsOf(len(g.Tasks), func(add func(list, item int)) {
+		for v := range g.Tasks {
+			for _, p := range g.Tasks[v].Reads {
+				add(v, p)
+			}
+			for _, p := range g.Tasks[v].After {
+				add(v, p)
+			}
+		}
+	})
+	for v := range s.sink {
+		s.sink[v] = true
+		for _, p := range s.parents(v) {
+			s.sink[p] = false
+		}
+	}
+	return s
+}
+
+func (s shape) parents(v int) []int32 { return s.edges.of(v) }
+
+// saves reports whether a task has a checkpoint: results always have.
+func (s shape) saves(v int) bool { return s.Tasks[v].Checkpoint != Off || s.sink[v] }

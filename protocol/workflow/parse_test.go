@@ -1,0 +1,50 @@
+package workflow
+
+import (
+	"strings"
+	"testing"
+)
+
+// parse reads a graph as the specification writes its worked cases: "a nd,off; b < a; x! < b c". A
+// task without a mark is deterministic, has an async checkpoint and no effect.
+func parse(t testing.TB, text string) *Graph {
+	t.Helper()
+	g := &Graph{}
+	index := map[string]int{}
+	for part := range strings.SplitSeq(text, ";") {
+		left, right, _ := strings.Cut(part, "<")
+		fields := strings.Fields(left)
+		task := Task{Name: strings.TrimSuffix(fields[0], "!"), Deterministic: true, Effect: None}
+		if strings.HasSuffix(fields[0], "!") {
+			task.Effect = Idempotent
+		}
+		for _, mark := range fields[1:] {
+			for m := range strings.SplitSeq(mark, ",") {
+				switch m {
+				case "nd":
+					task.Deterministic = false
+				case "off":
+					task.Checkpoint = Off
+				case "sync":
+					task.Checkpoint = Sync
+				case "u":
+					task.Effect = Undo
+				case "expands":
+					task.Expands = true
+				default:
+					t.Fatalf("what is %q?", m)
+				}
+			}
+		}
+		for _, p := range strings.Fields(right) {
+			v, ok := index[p]
+			if !ok {
+				t.Fatalf("%s reads %s, which does not come before it", task.Name, p)
+			}
+			task.Reads = append(task.Reads, v)
+		}
+		index[task.Name] = len(g.Tasks)
+		g.Tasks = append(g.Tasks, task)
+	}
+	return g
+}

@@ -1,0 +1,72 @@
+package workflow
+
+// Record is a durable fact of a run (specification 2.1). A controller that takes over reads them all,
+// in the order in which they were written, and knows what the one before it knew.
+type Record interface{ record() }
+
+// Attempt names one attempt of a task: only the outcome of the recorded one counts.
+type Attempt struct {
+	Epoch  uint64 // of the controller that began it
+	Number uint64 // in that epoch, from 1
+}
+
+// Less orders attempts by the time of their beginning. It is the fence of an undo (specification 1.2).
+func (a Attempt) Less(b Attempt) bool {
+	return a.Epoch < b.Epoch || a.Epoch == b.Epoch && a.Number < b.Number
+}
+
+// IsZero reports whether a names no attempt.
+func (a Attempt) IsZero() bool { return a == Attempt{} }
+
+type (
+	// Begun says that an attempt of Task begins: an effect of it may be seen from now on.
+	Begun struct {
+		Task    int
+		Gen     uint32
+		Attempt Attempt
+	}
+	// Ended says that an attempt has ended well, with Output.
+	Ended struct {
+		Task    int
+		Gen     uint32
+		Attempt Attempt
+		Output  Output
+	}
+	// Saved says that the checkpoint of an output is durable. An output that is in its Ended is saved by that.
+	Saved struct {
+		Task int
+		Gen  uint32
+		Made Attempt
+	}
+	// Recovering says that tasks are made again: from now on nothing of them counts.
+	Recovering struct{ Set []int }
+	// Undone says that no attempt of Task up to Fence has an effect any more.
+	Undone struct {
+		Task  int
+		Fence Attempt
+	}
+	// Failing says that the run goes back: nothing new begins (specification 2.5).
+	Failing struct{ Cause string }
+	// Compensated says that the compensation of Task has ended well.
+	Compensated struct{ Task int }
+	// Closed says that the run has ended: well, if Failed is empty.
+	Closed struct{ Failed string }
+)
+
+// Output is the output of a task.
+type Output struct {
+	Size     int64
+	Digest   [16]byte
+	Recorded bool   // Bytes has it; else it is an object
+	Bytes    []byte // at most 64 KB
+	Error    string // of a task whose consumer takes its error
+}
+
+func (Begun) record()       {}
+func (Ended) record()       {}
+func (Saved) record()       {}
+func (Recovering) record()  {}
+func (Undone) record()      {}
+func (Failing) record()     {}
+func (Compensated) record() {}
+func (Closed) record()      {}
