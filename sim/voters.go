@@ -10,8 +10,8 @@ import (
 
 // decidable reports whether a majority of the voters lives: of the newest view's voters, of those
 // that any node knows as decided, and of those to which a leader has just begun to change. A leader
-// asks them before it begins, so an old change counts only if most voters hang, or in a crowded
-// run.
+// asks them before it begins, so an old change counts only if most voters hang or are cut off, or in
+// a crowded run. A voter that has the change while it hangs or is cut off brings it through later.
 func (w *world) decidable() bool { return w.decides(func(n *node) bool { return !n.over }) }
 
 // decides reports whether want holds for a majority of the voters, in the same way.
@@ -25,11 +25,11 @@ func (w *world) decides(want func(*node) bool) bool {
 			form, newest, decided = f, index, all
 		}
 	}
-	awake := func(n *node) bool { return !n.host.hung }
-	hang := slices.ContainsFunc(decided, func(voters []phalanx.NodeID) bool { return !w.most(voters, awake) })
+	awake := func(n *node) bool { return !n.host.hung && w.reaches(n.host) }
+	apart := slices.ContainsFunc(decided, func(voters []phalanx.NodeID) bool { return !w.most(voters, awake) })
 	quorums := append(decided, w.audit.newest.Voters)
 	for _, n := range w.nodes {
-		if to, since := n.core.Changing(n.clock()); to != nil && (since < justBegun || hang || w.shape.faults == crowded) {
+		if to, since := n.core.Changing(n.clock()); to != nil && (since < justBegun || apart || w.shape.faults == crowded) {
 			quorums = append(quorums, to)
 		}
 	}

@@ -176,6 +176,7 @@ func (c *Core) tick(ev Tick) {
 	c.retry()
 	c.goOn()
 	c.tickForming()
+	c.takeBack()
 	switch {
 	case c.halted():
 	case c.lead != nil:

@@ -24,7 +24,8 @@
 //
 // It survives the loss of a minority of the voters that the view names, also while these
 // are being replaced: the leader begins a change only when most of the old and of the new
-// voters answer, and the view names the new ones when most of them know that they vote.
+// voters answer, takes it back if it then hears no majority, and the view names the new ones
+// when most of them know that they vote.
 // Without a majority no view is decided and leases end; a node that sees that says so, and
 // which voters are missing (Majority).
 //

@@ -19,11 +19,18 @@ const transferTicks = 10
 // newVoter returns a voter with an empty log, which learns the rest from the
 // leader.
 func (c *Core) newVoter(log *raft.MemoryStorage) *voter {
+	return &voter{node: c.newRaft(log, 0), log: log, conf: &raftpb.ConfState{}}
+}
+
+// newRaft returns raft as a follower with a log, of which the entries up to applied, or of its
+// snapshot, are carried out.
+func (c *Core) newRaft(log *raft.MemoryStorage, applied uint64) *raft.RawNode {
 	node, err := raft.NewRawNode(&raft.Config{
 		ID:                        c.id,
 		ElectionTick:              transferTicks,
 		HeartbeatTick:             1,
 		Storage:                   log,
+		Applied:                   applied,
 		MaxSizePerMsg:             1 << 20,
 		MaxInflightMsgs:           64,
 		DisableProposalForwarding: true,
@@ -33,7 +40,7 @@ func (c *Core) newVoter(log *raft.MemoryStorage) *voter {
 	if err != nil {
 		panic(err)
 	}
-	return &voter{node: node, log: log, conf: &raftpb.ConfState{}}
+	return node
 }
 
 // bootVoter makes this node the only voter of a new group, of a new cluster or a new form.
@@ -61,7 +68,11 @@ func (c *Core) stepVoter(from phalanx.NodeID, m *raftpb.Message) error {
 		return fmt.Errorf("%s was removed", from)
 	}
 	status := v.node.BasicStatus()
-	if err := check(m, raftID(from), c.id, v.last()); err != nil {
+	leads := uint64(0)
+	if c.lead != nil {
+		leads = c.lead.term
+	}
+	if err := check(m, raftID(from), c.id, v.last(), leads); err != nil {
 		return err
 	}
 	c.peers[m.GetFrom()] = from

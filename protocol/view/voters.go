@@ -2,8 +2,10 @@ package view
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 
+	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/phalanx-go/phalanx"
@@ -152,7 +154,7 @@ func (c *Core) seated() []phalanx.NodeID {
 }
 
 // mostAnswer reports whether a majority of the wanted voters was heard since they are
-// wanted. A change of the voters cannot be taken back, and from then on a majority of the
+// wanted. No node can take back a change of the voters that a majority has, and from then on a majority of the
 // old ones and one of the new ones have to agree. If the leader began one while it hears
 // no voter, the wanted ones could die before any has agreed, and nothing could be
 // decided any more although most of the old ones live.
@@ -167,6 +169,60 @@ func (c *Core) mostAnswer(want []phalanx.NodeID) bool {
 		}
 	}
 	return answer > len(want)/2
+}
+
+// takeBack has a leader that has begun a change of the voters, and has heard no majority for
+// SilentAfter, drop the change from its log and lead no more. Its messages may all have been
+// lost, and the wanted voters may die before they go through. If an old voter then came back and
+// the leader kept the change, both would decide it, and would need the dead for all that follows.
+//
+// The leader has not decided the change, and no other node can decide an entry of the leader's
+// term. It never leads that term again: it keeps the term and its own vote. A voter that has the
+// change may still win a later term and decide it there.
+func (c *Core) takeBack() {
+	v := c.voter
+	if c.lead == nil || v.joint() || c.now-max(v.began, c.majority()) < c.cfg.SilentAfter {
+		return
+	}
+	at := v.change(c.lead.term)
+	if at == 0 {
+		return
+	}
+	v.cut(at)
+	v.node, v.booted = c.newRaft(v.log, v.applied), false
+	c.leader = ""
+	c.emit(Lead{Term: c.lead.term})
+	c.observe()
+}
+
+// change returns the first entry of term that begins a change of the voters and is not decided
+// as far as this node knows, or 0.
+func (v *voter) change(term uint64) uint64 {
+	entries, err := v.log.Entries(v.applied+1, v.last()+1, math.MaxUint64)
+	must(err)
+	for _, e := range entries {
+		if e.GetTerm() == term && changesVoters(e) {
+			return e.GetIndex()
+		}
+	}
+	return 0
+}
+
+// cut drops the entries from index on, which are not decided.
+func (v *voter) cut(index uint64) {
+	snapshot, err := v.log.Snapshot()
+	must(err)
+	hard, _, err := v.log.InitialState()
+	must(err)
+	log := raft.NewMemoryStorage()
+	must(log.ApplySnapshot(snapshot))
+	must(log.SetHardState(hard))
+	if first := snapshot.GetMetadata().GetIndex() + 1; first < index {
+		entries, err := v.log.Entries(first, index, math.MaxUint64)
+		must(err)
+		must(log.Append(entries))
+	}
+	v.log = log
 }
 
 // handOver has the first of heirs that was heard lately campaign.

@@ -58,8 +58,10 @@ func open(v View, data []byte) (Form, *raftpb.Message, error) {
 }
 
 // check says why m, which came from from, must not be given to to's raft, whose
-// log ends at last. Raft trusts its peers: it panics on messages that break its rules.
-func check(m *raftpb.Message, from, to, last uint64) error {
+// log ends at last and which leads the term leads, or 0. Raft trusts its peers: it panics on
+// messages that break its rules. It takes no acknowledgements of another term: they may be of
+// entries that this node has taken back.
+func check(m *raftpb.Message, from, to, last, leads uint64) error {
 	switch {
 	case m.GetFrom() != from:
 		return errors.New("it names another sender")
@@ -76,7 +78,7 @@ func check(m *raftpb.Message, from, to, last uint64) error {
 	case raftpb.MsgVote, raftpb.MsgVoteResp, raftpb.MsgTimeoutNow, raftpb.MsgHeartbeatResp:
 		return nil
 	case raftpb.MsgAppResp:
-		if !m.GetReject() && m.GetIndex() > last {
+		if m.GetTerm() == leads && !m.GetReject() && m.GetIndex() > last {
 			return errors.New("it acknowledges what was never sent")
 		}
 		return nil
