@@ -238,6 +238,11 @@ func (cr *create) keep(g phalanx.Generation, m phalanx.Meta, d phalanx.Digest) {
 			cr.n.memory.release(cr.buf)
 		}
 		cr.n.table.KeepCopies(cr.object, g, cr.plan.copies)
+		if cr.n.creates.Since(cr.object).Ends(g) {
+			cr.n.w.met["put ends with its copy's end"]++
+			cr.n.table.Drop(&cr.buf.Copy, &copies.Ended{Why: copies.Aborted, Gen: g})
+			cr.n.reportDrop(cr.object, g)
+		}
 		cr.n.ownShown(cr.object)
 	}
 }

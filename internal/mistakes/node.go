@@ -2,6 +2,8 @@ package mistakes
 
 // inNode are mistakes in a node's decisions between its cores.
 var inNode = []Mistake{
+	mistake(Tests, "a node keeps the copy of a Put whose binding was released before the copy was complete",
+		"node/put/running.go", "return !s.Aborted.Less(gen) || ", "return "),
 	mistake(Tests, "a node does not send a request again at once to an owner of a new epoch",
 		"node/ask/owners.go", "!r.held && (r.owner != s.Owner || r.epoch != s.Epoch)", "!r.held && r.owner != s.Owner"),
 	mistake("directory", "a node believes an answer of a former epoch",

@@ -35,7 +35,7 @@ func TestRunning(t *testing.T) {
 	drop(gen)
 	drop(older)
 	r.Unlist("x")
-	if got := r.Since("x"); got != (Since{Deleted: gen, Unlisted: true}) || r.Since("y") != (Since{}) {
+	if got := r.Since("x"); got != (Since{Deleted: gen, Reset: later, Unlisted: true}) || r.Since("y") != (Since{}) {
 		t.Errorf("since they began: %+v, %+v", got, r.Since("y"))
 	}
 	of := r.Of("x")
@@ -56,11 +56,11 @@ func TestALaterPutForgetsNothing(t *testing.T) {
 	r.Order(directory.Push{Object: "x", Order: directory.PushDrop, Gen: gen})
 	r.Unlist("x")
 	r.Add("x", 2)
-	if got := r.Since("x"); got != (Since{Deleted: gen, Unlisted: true}) {
+	if got := r.Since("x"); got != (Since{Deleted: gen, Reset: later, Unlisted: true}) {
 		t.Errorf("since the first began: %+v", got)
 	}
 	r.Remove("x", 2)
-	if got := r.Since("x"); got != (Since{Deleted: gen, Unlisted: true}) {
+	if got := r.Since("x"); got != (Since{Deleted: gen, Reset: later, Unlisted: true}) {
 		t.Errorf("the later one has ended: %+v", got)
 	}
 }
@@ -142,5 +142,32 @@ func TestEntry(t *testing.T) {
 	p.Ask(directory.AwaitCopies{}, 5)
 	if got := p.Entry(9); got != (Copy{Epoch: 4, Size: 9}) {
 		t.Errorf("it enters %+v", got)
+	}
+}
+
+// A Put that has its answer hears of no order. What comes before its copy is complete counts then.
+func TestOrdersForACopyThatIsNotCompleteYet(t *testing.T) {
+	gen := func(seq uint64) phalanx.Generation { return phalanx.Generation{Epoch: 3, Seq: seq} }
+	for _, c := range []struct {
+		what  string
+		order directory.Order
+		gen   phalanx.Generation
+		ends  bool
+	}{
+		{"its binding was released", directory.PushAbort, gen(5), true},
+		{"an earlier binding was released", directory.PushAbort, gen(4), false},
+		{"another generation has replaced it", directory.PushReset, gen(6), true},
+		{"it has replaced another one", directory.PushReset, gen(5), false},
+		{"it is final", directory.PushFinal, gen(5), false},
+	} {
+		var r Running[int]
+		if r.Since("x").Ends(gen(5)) {
+			t.Fatalf("%s: it ends before the order", c.what)
+		}
+		r.Add("x", 1)
+		r.Order(directory.Push{Object: "x", Order: c.order, Gen: c.gen})
+		if r.Since("x").Ends(gen(5)) != c.ends {
+			t.Errorf("%s: its copy ends: %v", c.what, !c.ends)
+		}
 	}
 }

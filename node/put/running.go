@@ -25,6 +25,8 @@ type object[P comparable] struct {
 // Since has the orders for an object since the first of its running Puts began.
 type Since struct {
 	Deleted  phalanx.Generation // the greatest that was deleted
+	Aborted  phalanx.Generation // the greatest whose binding was released
+	Reset    phalanx.Generation // the greatest that has replaced another
 	Unlisted bool               // the owner may have heard that this node has no copy
 }
 
@@ -82,9 +84,29 @@ func (r *Running[P]) All() iter.Seq[P] {
 
 // Order notes an order of the owner that copies.Forwarded lets through.
 func (r *Running[P]) Order(p directory.Push) {
-	if o := r.objects[p.Object]; o != nil && p.Order == directory.PushDrop && o.since.Deleted.Less(p.Gen) {
-		o.since.Deleted = p.Gen
+	o := r.objects[p.Object]
+	if o == nil {
+		return
 	}
+	note := func(g *phalanx.Generation) {
+		if g.Less(p.Gen) {
+			*g = p.Gen
+		}
+	}
+	switch p.Order {
+	case directory.PushDrop:
+		note(&o.since.Deleted)
+	case directory.PushAbort:
+		note(&o.since.Aborted)
+	case directory.PushReset:
+		note(&o.since.Reset)
+	}
+}
+
+// Ends reports whether the copy of a Put that others could read goes as soon as it is complete. The order came
+// when the Put had its answer, and its copy was still a part: a part is left to the Put.
+func (s Since) Ends(gen phalanx.Generation) bool {
+	return !s.Aborted.Less(gen) || gen.Less(s.Reset)
 }
 
 // Unlist notes that the owner of an object hears that this node has no copy, unless the node then finds

@@ -12,6 +12,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/node/owner"
 	nput "github.com/phalanx-go/phalanx/node/put"
 	"github.com/phalanx-go/phalanx/protocol/directory"
@@ -323,6 +324,10 @@ func (p *put) keep(gen phalanx.Generation, meta phalanx.Meta, digest phalanx.Dig
 	case nput.Finish:
 		p.env.Table.finish(p.copy, meta, digest, true)
 		p.env.Table.keepCopies(p.req.Object, gen, p.req.Copies)
+		if p.env.meanwhile(p.req.Object).Ends(gen) {
+			p.env.Table.drop(p.copy, p.env.ended(copies.Aborted, gen))
+			p.env.reportDrop(p.req.Object, gen)
+		}
 		p.env.send(p.env.StorePID, ownShown{p.req.Object})
 	}
 }
