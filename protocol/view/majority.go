@@ -35,8 +35,8 @@ func (a *alarm) rings() bool { return a.Lost || a.some }
 type Majority struct {
 	Lost    bool
 	Since   time.Duration    // the loss, by the node's clock: when its lease had ended
-	Voters  []phalanx.NodeID // of the view; at a voter while they change, also the former and the new ones
-	Missing []phalanx.NodeID // voters that the node suspects, or that were removed; none if they answer, and do not agree
+	Voters  []phalanx.NodeID // of the view
+	Missing []phalanx.NodeID // voters that the node suspects; none if they answer, and do not agree
 }
 
 const (
@@ -57,31 +57,16 @@ func (c *Core) watchMajority(suspects []phalanx.NodeID, hung time.Duration) {
 	if hung >= c.cfg.SilentAfter {
 		a.heard = max(a.heard, c.now+awakeAfter*c.cfg.SilentAfter)
 	}
-	absent := func(id phalanx.NodeID) bool {
-		return id != c.cfg.Self.ID && (slices.Contains(suspects, id) || !c.view.Has(id))
+	var missing []phalanx.NodeID
+	for _, id := range c.view.Voters {
+		if id != c.cfg.Self.ID && slices.Contains(suspects, id) {
+			missing = append(missing, id)
+		}
 	}
 	most := a.most
-	a.most = false
-	var voters, missing []phalanx.NodeID
-	for _, half := range c.deciders() {
-		gone := 0
-		for _, id := range half {
-			out := absent(id)
-			if out {
-				gone++
-			}
-			if id == "" || slices.Contains(voters, id) {
-				continue
-			}
-			voters = append(voters, id)
-			if out {
-				missing = append(missing, id)
-			}
-		}
-		// A view may name no voters for a moment.
-		a.most = a.most || gone > 0 && 2*gone >= len(half)
-	}
 	a.some = len(missing) > 0
+	// A view may name no voters for a moment.
+	a.most = a.some && 2*len(missing) >= len(c.view.Voters)
 	if a.most && !most { // at the last tick they were not, and that may be long ago
 		a.quiet = c.now
 	}
@@ -101,21 +86,9 @@ func (c *Core) watchMajority(suspects []phalanx.NodeID, hung time.Duration) {
 		if !a.Lost {
 			a.Since = a.heard
 		}
-		a.Lost, a.Voters, a.Missing = true, voters, missing
+		a.Lost, a.Voters, a.Missing = true, c.view.Voters, missing
 		c.emit(a.Majority)
 	}
-}
-
-// deciders returns the groups of nodes that have to agree by a majority each, as far as this node
-// knows: the voters of the view, and if it votes itself while they change, the former and the new
-// ones, of which some may have been removed, and be "" if this node never knew their names.
-func (c *Core) deciders() [][]phalanx.NodeID {
-	all := [][]phalanx.NodeID{c.view.Voters}
-	if c.voter != nil && c.voter.joint() && c.voter.votes(c.id) {
-		_, halves := c.Quorums()
-		all = append(all, halves...)
-	}
-	return all
 }
 
 // entered is told that this node has become a member. It has no lease yet.
