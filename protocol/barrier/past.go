@@ -106,6 +106,19 @@ func (p *Past) addAll(c Crowd, now time.Duration) {
 	p.leave(fired{of: 2 * id})
 }
 
+// join notes that a barrier that is remembered was entered from another node, too: a participant
+// there has passed, perhaps in a later incarnation of its process, and can mean the old barrier.
+// It reports whether that is news.
+func (p *Past) join(digest uint64, node phalanx.NodeID, now time.Duration) (news bool) {
+	f, ok := p.find(digest)
+	nodes := p.nodes(digest)
+	if !ok || slices.Contains(nodes, node) {
+		return false
+	}
+	p.add(digest, f.place, append(slices.Clone(nodes), node), f.late(), now)
+	return true
+}
+
 // crowd returns the number of a list of nodes.
 func (p *Past) crowd(nodes []phalanx.NodeID) uint32 {
 	nodes = slices.Sorted(slices.Values(nodes))

@@ -119,6 +119,9 @@ func (c *Core) tooLate(from phalanx.NodeID, m Reached) {
 			v = Departed
 		case q.Waits:
 			v = Fire
+			if c.past.join(m.Key.digest(), from, c.now) {
+				c.spreadOne(m.Key)
+			}
 		}
 		a.List = append(a.List, Answered{Entry: q.Entry, Attempt: q.Attempt, Verdict: v})
 	}

@@ -240,3 +240,16 @@ func TestChangesThatDoNotFollow(t *testing.T) {
 		t.Errorf("the next ones: %+v", out)
 	}
 }
+
+// A participant that waits on another incarnation of its node is told that the barrier has fired:
+// the barrier stays known as long as that incarnation is a member.
+func TestABarrierIsKnownWhereAWaitingParticipantHeardThatItHasFired(t *testing.T) {
+	c, others := inTerm(5, true)
+	digest, before := termsKey.digest(), phalanx.NodeID("gone#1")
+	c.past.learn(append([]phalanx.NodeID{before}, others...))
+	c.past.add(digest, place(termsKey.Name), []phalanx.NodeID{before}, PassThrough, 0)
+	c.tooLate(others[0], Reached{Key: termsKey, Requests: []Request{{Entry: Entry{Host: "h"}, Waits: true}}})
+	if c.past.learn(others); !c.past.knows(digest) {
+		t.Errorf("it is forgotten, and %s has passed it", others[0])
+	}
+}
