@@ -26,6 +26,8 @@ var inMembership = []Mistake{
 `),
 	mistake(Tests, "a voter helps to remove itself, and leaves no majority",
 		"protocol/view/leading.go", "c.majorityOf(c.remains) >= h.since", "true"),
+	mistake(Tests, "only a leader that goes and its heir vote, of whom none may die",
+		"protocol/view/voters.go", "range []bool{false, true} {", "range []bool{} {"),
 	mistake(Tests, "nobody looks at a member whose answer is overdue",
 		"protocol/detect/overdue.go", "case due <= now:", "case false:"),
 	mistake(Tests, "a lease of an earlier leader counts",
