@@ -366,13 +366,18 @@ func (p *place) grow() {
 	p.r.n.pump(p.root)
 }
 
-// announce tells the target's owner about the root's copy. If the target is already final, the
-// owner may not have known this node.
+// announce tells the target's owner about the root's copy. If the target is already final, or begun
+// anew, the owner may not have known this node.
 func (p *place) announce(a directory.Announce) {
 	n, target := p.r.n, p.key.Target
 	n.client.report(target, a, func(_ phalanx.NodeID, r directory.Result) {
-		if r.State == directory.Finished && r.Gen == a.Gen {
+		final, why := copies.Announced(a.Gen, r)
+		switch {
+		case final:
 			n.settle(directory.Push{Object: target, Gen: r.Gen, Meta: r.Meta, Digest: r.Digest})
+		case why != copies.Stays:
+			n.w.met["root announces what is over"]++
+			n.table.DropObject(target, a.Gen, &copies.Ended{Why: why, Gen: r.Gen})
 		}
 	})
 }

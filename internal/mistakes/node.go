@@ -30,6 +30,8 @@ var inNode = []Mistake{
 		"node/copies/order.go", "case p.Outdated(epoch):", "case false:"),
 	mistake(Tests, "an order to drop an older generation drops the present one",
 		"node/copies/order.go", "if has && !p.Gen.Less(here.Gen) {\n\t\t\tv.Drop = Deleted", "if has {\n\t\t\tv.Drop = Deleted"),
+	mistake(Tests, "the root of a Reduce keeps a target that was over before its owner heard of it",
+		"node/copies/answer.go", "return false, Answered(gen, r)", "return false, Stays"),
 	mistake(Tests, "an owner that takes a complete copy back does not hear that it is gone",
 		"node/copies/order.go", "v.Drop = Aborted; here.Whole", "v.Drop = Aborted; false"),
 	mistake(Tests, "a node that leaves fetches what an owner orders it to keep",

@@ -21,6 +21,18 @@ func Answered(gen phalanx.Generation, r directory.Result) Why {
 	return Stays
 }
 
+// Announced decides about the copy of generation gen that the root of a Reduce makes, after the owner's
+// answer to its announcement: whether the object is final, and whether the copy stays. The owner does
+// not list the node if the generation was over before it heard of the copy, as after a root that panicked
+// where this one began anew. Then it gives the node no order either, and the callers there would wait for
+// a copy that no one completes.
+func Announced(gen phalanx.Generation, r directory.Result) (final bool, why Why) {
+	if r.State == directory.Finished && r.Gen == gen {
+		return true, Stays
+	}
+	return false, Answered(gen, r)
+}
+
 // Reported returns the generation of a complete copy that a report says is here; zero: it says so of
 // none. Answered decides about that copy.
 func Reported(report directory.Body) (gen phalanx.Generation) {

@@ -105,6 +105,30 @@ func TestAnswered(t *testing.T) {
 	}
 }
 
+// The root of a Reduce hears what has become of its target from the owner's answer: no order comes if
+// the owner has not listed it.
+func TestAnnounced(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		r     directory.Result
+		final bool
+		why   Why
+	}{
+		{"it is made", directory.Result{State: directory.Begun, Gen: g2}, false, Stays},
+		{"it is final", directory.Result{State: directory.Finished, Gen: g2}, true, Stays},
+		{"it is lost, and found by this", directory.Result{State: directory.Lost, Gen: g2}, false, Stays},
+		{"it is begun anew", directory.Result{State: directory.Begun, Gen: g3}, false, Reset},
+		{"a newer one is final", directory.Result{State: directory.Finished, Gen: g3}, false, Reset},
+		{"it was released", directory.Result{State: directory.Unbound}, false, Aborted},
+		{"it was deleted", directory.Result{State: directory.Deleted, Gen: g2}, false, Deleted},
+		{"nobody can decide", directory.Result{State: directory.Unbound, Kind: phalanx.ErrUnavailable}, false, Stays},
+	} {
+		if final, why := Announced(g2, c.r); final != c.final || why != c.why {
+			t.Errorf("%s: %v, %v", c.what, final, why)
+		}
+	}
+}
+
 func TestReported(t *testing.T) {
 	gen := phalanx.Generation{Epoch: 1, Seq: 2}
 	for _, c := range []struct {

@@ -119,10 +119,7 @@ func (c *Core) steerVoters() bool {
 		if len(heirs) > 0 {
 			return c.handOver(heirs)
 		}
-		if len(want) > 1 {
-			want = want[:len(want)-1] // an even number survives no more deaths than one less
-		}
-		want = append([]phalanx.NodeID{c.cfg.Self.ID}, want...)
+		want = c.withSelf(want)
 	}
 	cc := changeVoters(v.conf.GetVoters(), want)
 	if cc == nil {
@@ -140,6 +137,25 @@ func (c *Core) steerVoters() bool {
 		return true
 	}
 	return c.majority() >= c.lead.wantedAt && c.mostAnswer(want) && v.node.ProposeConfChange(cc) == nil
+}
+
+// withSelf returns the voters for as long as this node still leads, which wants to hand over to
+// one of want: an odd number, since an even one survives no more deaths than one less. Of only two
+// voters none could die: this node goes soon, and may end before it has handed over. So a third
+// member votes with them, if there is one, best one that stays.
+func (c *Core) withSelf(want []phalanx.NodeID) []phalanx.NodeID {
+	out := append([]phalanx.NodeID{c.cfg.Self.ID}, want...)
+	if len(want) > 1 {
+		return out[:len(out)-1]
+	}
+	for _, leaves := range []bool{false, true} {
+		for _, m := range c.voter.state.View.Members {
+			if m.Leaving == leaves && !slices.Contains(out, m.ID) && !c.condemned(m.ID) {
+				return append(out, m.ID)
+			}
+		}
+	}
+	return out
 }
 
 // seated returns the members that vote, in joining order.

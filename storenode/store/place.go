@@ -206,13 +206,17 @@ func (p *place) showTarget(e rnode.ShowTarget) {
 	}
 }
 
-// announce tells the target's owner about the root's copy. If the target is final by now,
-// the owner may not have known this node to tell it.
+// announce tells the target's owner about the root's copy. If the target is final by now, or
+// begun anew, the owner may not have known this node to tell it.
 func (p *place) announce(a directory.Announce) {
 	env, target := p.env, p.key.Target
 	env.Directory.Request(target, env.Directory.Nums(1), a, func(_ phalanx.NodeID, r directory.Result) {
-		if r.State == directory.Finished && r.Gen == a.Gen {
+		final, why := copies.Announced(a.Gen, r)
+		switch {
+		case final:
 			env.send(env.StorePID, originFinal{target, r.Gen, r.Meta, r.Digest})
+		case why != copies.Stays:
+			env.Table.dropObject(target, a.Gen, env.ended(why, r.Gen))
 		}
 	})
 }

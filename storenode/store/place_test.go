@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
@@ -30,6 +31,38 @@ func TestARootThatEndsLeavesTheTargetReadable(t *testing.T) {
 		}
 		if err := c.buffer.Err(); (err == nil) != whole {
 			t.Errorf("whole: %v, and who reads it is told %v", whole, err)
+		}
+	}
+}
+
+// says is a directory whose owners give one answer to all requests.
+type says struct {
+	mute
+	result directory.Result
+}
+
+func (d says) Request(_ phalanx.ObjectID, _ uint64, _ directory.Body, done func(phalanx.NodeID, directory.Result)) {
+	done("owner#1", d.result)
+}
+
+// A root announces its target after the owner has begun a newer one: the owner does not list it, and
+// gives it no order. The callers on this node would wait for a copy that no one completes.
+func TestARootWhoseTargetIsOver(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer directory.Result
+		stays  bool
+	}{
+		"it is made":       {directory.Result{State: directory.Begun, Gen: first}, true},
+		"it is begun anew": {directory.Result{State: directory.Begun, Gen: second}, false},
+		"it was released":  {directory.Result{State: directory.Unbound}, false},
+	} {
+		e := alone(t)
+		e.Directory = says{result: c.answer}
+		part := arriving(t, e.Pool, e.Table, "x", first, 8)
+		p := &place{env: e, key: placeKey{Target: "x"}, root: part}
+		p.announce(directory.Announce{Gen: first, Origin: true})
+		if stays := e.Table.lookup("x") != nil; stays != c.stays {
+			t.Errorf("%s: the copy stays: %v", name, stays)
 		}
 	}
 }
