@@ -5,6 +5,8 @@ const OfBarriers Finder = "protocol/barrier"
 
 // inBarriers are mistakes of barriers.
 var inBarriers = []Mistake{
+	mistake(Tests, "a node whose participant heard late that a barrier has fired does not count as one that knows it",
+		"protocol/barrier/primary.go", "if c.past.join(m.Key.digest(), from, c.now) {", "if false {"),
 	mistake("protocol/replica", "a confirmation of an earlier change counts for the present one",
 		"protocol/replica/backups.go", "batch == b.batch &&", "batch.Term == b.batch.Term &&"),
 	mistake(OfBarriers, "a confirmation of an earlier term counts",
