@@ -28,8 +28,8 @@ func (w *world) crams(r *rand.Rand) string {
 	return what
 }
 
-// noMemory is the reason why an owner turns a request away.
-var noMemory = errors.New("the run has it out of memory")
+// errNoMemory is the reason why an owner turns a request away.
+var errNoMemory = errors.New("the run has it out of memory")
 
 // admits reports whether a replica takes an event. It does not take a request for whose inline
 // bytes its node has no memory.
@@ -47,7 +47,7 @@ func (n *node) admits(shard int, ev directory.Event) bool {
 		return true
 	}
 	n.w.met["no room for inline bytes"]++
-	if turnedAway, ok := short.Short(n.id, n.clock(), r, noMemory); ok {
+	if turnedAway, ok := short.Short(n.id, n.clock(), r, errNoMemory); ok {
 		n.w.met["inline bytes turned away"]++
 		n.w.audit.answer(n, shard, turnedAway)
 		n.post(r.From, toClient{turnedAway})
