@@ -90,6 +90,8 @@ var inDirectory = []Mistake{
 		"protocol/directory/holdings.go", `	rec.Copies = max(1, rec.Copies, c.Copies)
 `, `	rec.Copies = 1
 `),
+	mistake(Tests, "an owner learns of the Reduce that has made an object only while it rebuilds the shard",
+		"protocol/directory/holdings.go", ` && (s.rebuild || rec.Tag == "" && c.Tag != "") &&`, " && s.rebuild &&"),
 	mistake(Store, "an owner believes a single node that finds a digest wrong",
 		"protocol/directory/withdraw.go", `	o.stale(r) // from now on older reports are
 `, `	o.stale(r) // from now on older reports are

@@ -72,13 +72,13 @@ func (s *Shard) holding(of copied) {
 	switch {
 	case s.absent(from), o.gone(of): // it has left, or has dropped the copy, since it made the list
 		return
-	case o.change != nil && (s.rebuild || rec.State == Unbound):
+	case o.change != nil && (s.rebuild || rec.State == Unbound || s.learns(of, rec)):
 		o.copies = append(o.copies, of)
 		return
 	case s.rebuild && c.Complete && !c.Digest.IsZero() && (rec.Gen.Less(c.Gen) || rec.Gen == c.Gen && rec.State == Begun) && rec.State != Deleted:
 		record(rebuilt(from, c, Record{}))
 		return
-	case s.rebuild && c.Complete && rec.Gen == c.Gen && rec.State == Finished && !rebuilt(from, c, rec).tellsAsMuch(rec):
+	case s.learns(of, rec):
 		record(rebuilt(from, c, rec))
 		return
 	case rec.State == Unbound && s.rebuild && len(s.warming) > 0: // another member may have all of it
@@ -161,6 +161,14 @@ func rebuilt(from phalanx.NodeID, c Holding, old Record) Record {
 		rec.Note = c.Note
 	}
 	return rec
+}
+
+// learns reports whether a complete copy tells more of its object than rec. A record without its Reduce is
+// of a shard that was lost: the node that knows the Reduce may have become a member after the shard was rebuilt.
+func (s *Shard) learns(of copied, rec Record) bool {
+	c := of.Holding
+	return c.Complete && rec.Gen == c.Gen && rec.State == Finished && (s.rebuild || rec.Tag == "" && c.Tag != "") &&
+		!rebuilt(of.from, c, rec).tellsAsMuch(rec)
 }
 
 // tellsAsMuch reports whether old, of the same generation, lacks nothing of r.
