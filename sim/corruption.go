@@ -141,6 +141,15 @@ func (n *node) corrupted(c *copied) {
 	}
 }
 
+// dropChanged drops a copy of this node's own making, which is complete now, if it has found before
+// that the bytes had changed.
+func (n *node) dropChanged(c *copied) {
+	if n.table.DropChanged(&c.Copy, nil) {
+		n.w.met["copy that had changed in memory is dropped as it is complete"]++
+		n.reportDrop(c.Object, c.Gen)
+	}
+}
+
 // check tells the owner the digest of this node's bytes.
 func (n *node) check(p directory.Push) {
 	n.w.met["copy checked after an accusation"]++

@@ -243,6 +243,7 @@ func (cr *create) keep(g phalanx.Generation, m phalanx.Meta, d phalanx.Digest) {
 			cr.n.table.Drop(&cr.buf.Copy, &copies.Ended{Why: copies.Aborted, Gen: g})
 			cr.n.reportDrop(cr.object, g)
 		}
+		cr.n.dropChanged(cr.buf)
 		cr.n.ownShown(cr.object)
 	}
 }

@@ -201,6 +201,7 @@ func (n *node) keepOrigin(c *copied, meta phalanx.Meta, pinned bool) {
 	if !n.table.Finish(&c.Copy, meta, c.sum, pinned) {
 		n.reportDrop(c.Object, c.Gen)
 	}
+	n.dropChanged(c)
 }
 
 // reportDrop reports that this node's copy or part of a generation is gone, unless it has all of it from

@@ -78,6 +78,8 @@ var inNode = []Mistake{
 		"node/copies/serve.go", "	a.full = false\n", ""),
 	mistake(Tests, "a part that has changed in memory goes as a complete copy does",
 		"node/copies/corruption.go", "case !c.Complete:", "case false:"),
+	mistake(Tests, "a node keeps the copy of a Put that it has found changed before the copy was complete",
+		"node/copies/corruption.go", "return c.changed && t.Drop", "return false && t.Drop"),
 	mistake(Tests, "a node tells the owner the digest of bytes that have changed in memory",
 		"node/copies/corruption.go", "if now == kept || intact() {", "if true {"),
 	mistake(Tests, "an answer with an error drops the copy",

@@ -29,6 +29,7 @@ type Copy struct {
 	users   int    // readers, views and places of this node that use it
 	used    uint64 // the table's count of uses, when the last one ended
 	asked   bool   // the node is asking for leave to evict it
+	changed bool   // its bytes have changed in memory while it was a part
 	at      neighbours
 }
 

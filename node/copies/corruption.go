@@ -19,11 +19,17 @@ func (t *Table) Corrupted(c *Copy, err error) Outcome {
 	case c.Dropped:
 		return Gone
 	case !c.Complete:
+		c.changed = true
 		return Restarts
 	}
 	t.Drop(c, err)
 	return Removed
 }
+
+// DropChanged forgets c, which has just become complete, if its bytes had changed while it was a part, and
+// reports whether it did: the host reports that it is gone. A Put that has asked its owner to record the object
+// keeps its copy until the answer, and makes it complete then. Readers of c get err.
+func (t *Table) DropChanged(c *Copy, err error) bool { return c.changed && t.Drop(c, err) }
 
 // Finding returns the answer to an owner that asks for the digest of a copy: now is the digest of
 // the bytes as they are, and kept the one beside them. A copy whose bytes have changed is corrupted

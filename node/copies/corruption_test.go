@@ -35,6 +35,33 @@ func TestCorrupted(t *testing.T) {
 	}
 }
 
+// A part that has changed goes as soon as it is complete. Until then no other receiver gets it, and good bytes
+// take its place.
+func TestDropChanged(t *testing.T) {
+	for name, changed := range map[string]bool{"a part": false, "a part that has changed": true} {
+		table, a := NewTable(), NewAsked(0, origin("x", 1).Gen, false)
+		put := &origin("x", 1).Copy
+		table.Show(put)
+		if changed {
+			table.Corrupted(put, nil)
+		}
+		if turn := table.Turn(&a, put, 0, true, 1); (turn == Awaits) != changed || (turn == Streams) == changed {
+			t.Errorf("%s: a receiver's turn is %d", name, turn)
+		}
+		table.Finish(put, phalanx.Meta{}, put.Digest, true)
+		if dropped, again := table.DropChanged(put, nil), table.DropChanged(put, nil); dropped != changed || again || (table.Of("x") == nil) != changed {
+			t.Errorf("%s: dropped: %v, and again: %v", name, dropped, again)
+		}
+	}
+	table, put, good := NewTable(), origin("x", 1), part("x", 1)
+	put.here = true
+	table.Show(&put.Copy)
+	table.Corrupted(&put.Copy, nil)
+	if got := table.Enter(&good.Copy); got != &good.Copy || !put.Dropped {
+		t.Errorf("good bytes came; dropped: %v", put.Dropped)
+	}
+}
+
 // An owner hears the digest of the bytes, unless they are not those that the node got.
 func TestFinding(t *testing.T) {
 	right, wrong := phalanx.Digest{1}, phalanx.Digest{2}

@@ -81,7 +81,7 @@ func (t *Table) enter(c *Copy) *Copy {
 	case old != nil && c.Gen.Less(old.Gen):
 		c.Dropped = true
 		return c
-	case old != nil && old.Gen == c.Gen && old.is(c.Digest):
+	case old != nil && old.Gen == c.Gen && !old.changed && old.is(c.Digest):
 		t.Finish(old, c.Meta, c.Digest, c.Pinned || old.Origin)
 		return old
 	case old != nil && old.Gen == c.Gen: // a part

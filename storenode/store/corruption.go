@@ -18,7 +18,7 @@ import (
 func (e *Env) corrupted(c *objectCopy, bad *dataplane.BadPiece) {
 	err := &phalanx.Error{Node: e.Self, Kind: phalanx.ErrCorrupt, Err: fmt.Errorf("its bytes in memory have changed: %w", bad)}
 	log := e.Log.WithError(err).WithField("object", c.Object)
-	switch e.Table.corrupted(c, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrCorrupt, Node: e.Self, Err: errors.New("the bytes of the copy have changed in memory")}) {
+	switch e.Table.corrupted(c, e.endedCorrupt()) {
 	case copies.Restarts:
 		log.Warn("an object has changed in memory while it was made")
 		if pid := e.fetching(c.Object); pid != nil {
@@ -30,6 +30,20 @@ func (e *Env) corrupted(c *objectCopy, bad *dataplane.BadPiece) {
 		e.places.corrupted(c, bad)
 	case copies.Removed:
 		log.Warn("a copy has changed in memory, and is dropped")
+		e.reportDrop(c.Object, c.Gen)
+	}
+}
+
+// endedCorrupt returns the error for readers of a copy whose bytes have changed in memory.
+func (e *Env) endedCorrupt() error {
+	return &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrCorrupt, Node: e.Self, Err: errors.New("the bytes of the copy have changed in memory")}
+}
+
+// dropChanged drops a copy of this node's own making, which is complete now, if the node has found before
+// that its bytes had changed in memory.
+func (e *Env) dropChanged(c *objectCopy) {
+	if e.Table.dropChanged(c, e.endedCorrupt()) {
+		e.Log.WithField("object", c.Object).Warn("a copy had changed in memory before it was complete, and is dropped")
 		e.reportDrop(c.Object, c.Gen)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -150,6 +151,35 @@ func TestInlineBytesThatHaveChangedAreNotSent(t *testing.T) {
 		}
 		if gone := func() bool { return env.Table.lookup("o") == nil }; flip == 0 && gone() || flip != 0 && !poll.Holds(gone) {
 			t.Errorf("with %d flipped the copy is dropped: %v", flip, flip == 0)
+		}
+	}
+}
+
+// The bytes of a Put change before its owner has recorded the object. The node has found that, so it drops the
+// copy as soon as that is complete, whether the Put hears of it first or the node.
+func TestACopyThatHasChangedIsDroppedOnceComplete(t *testing.T) {
+	for _, settled := range []bool{false, true} {
+		for _, changed := range []bool{false, true} {
+			storeBubble(t, func(t *testing.T, e *Env, d *scripted) {
+				c := arriving(t, e.Pool, e.Table, "x", first, 100)
+				c.Origin = true
+				e.places = &Places{env: e}
+				if changed {
+					e.corrupted(c, &dataplane.BadPiece{})
+				}
+				if settled {
+					e.keepOrigin(c, c.Meta, phalanx.Digest{1}, true)
+				} else {
+					p := &put{env: e, req: storenode.Put{Object: "x"}, copy: c}
+					p.has.Show()
+					p.keep(first, c.Meta, phalanx.Digest{1})
+				}
+				synctest.Wait()
+				reported := slices.ContainsFunc(d.reports, func(r directory.Request) bool { return r.Body == directory.Drop{Gen: first} })
+				if gone := e.Table.lookup("x") == nil; gone != changed || reported != changed {
+					t.Errorf("settled: %v, changed: %v: it is gone: %v, and its owner was told: %v", settled, changed, gone, reported)
+				}
+			})
 		}
 	}
 }

@@ -111,6 +111,7 @@ func (e *Env) keepOrigin(c *objectCopy, meta phalanx.Meta, digest phalanx.Digest
 	if !e.Table.finish(c, meta, digest, pinned) {
 		e.reportDrop(c.Object, c.Gen)
 	}
+	e.dropChanged(c)
 }
 
 // fetchOrdered fetches an object in order to keep it, pinned. A late order for an earlier

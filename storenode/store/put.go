@@ -328,6 +328,7 @@ func (p *put) keep(gen phalanx.Generation, meta phalanx.Meta, digest phalanx.Dig
 			p.env.Table.drop(p.copy, p.env.ended(copies.Aborted, gen))
 			p.env.reportDrop(p.req.Object, gen)
 		}
+		p.env.dropChanged(p.copy)
 		p.env.send(p.env.StorePID, ownShown{p.req.Object})
 	}
 }

@@ -240,6 +240,13 @@ func (t *Table) corrupted(c *objectCopy, err error) copies.Outcome {
 	return t.core.Corrupted(&c.Copy, err)
 }
 
+// dropChanged forgets c, which is complete now, if its bytes had changed in memory before.
+func (t *Table) dropChanged(c *objectCopy, err error) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.core.DropChanged(&c.Copy, err)
+}
+
 // dropPart is drop for a copy that stays once it is complete.
 func (t *Table) dropPart(c *objectCopy, err error) bool {
 	t.mu.Lock()
