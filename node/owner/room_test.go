@@ -37,11 +37,11 @@ func TestWhatWaitsForRoomIsForgotten(t *testing.T) {
 	if r.Fits(q(0)); r.Waiting() != 2 {
 		t.Fatalf("%d requests wait after one of three had room", r.Waiting())
 	}
-	// One that had room, and comes for want of it again, waits anew.
+	// A request that had room, and lacks it when it is repeated, waits anew.
 	if _, ok := r.Short("a#1", RoomPatience+1, q(0), errors.New("full")); ok {
 		t.Error("it was turned away at once")
 	}
-	// Two are not repeated any more.
+	// The other two requests are not repeated any more.
 	if r.Short("a#1", 2*RoomPatience+1, q(9), errors.New("full")); r.Waiting() != 2 {
 		t.Errorf("%d requests wait, want that of the one who waits anew and a new one", r.Waiting())
 	}

@@ -12,7 +12,7 @@ func Check(g *Graph) (*Events, error) {
 		return nil, err
 	}
 	s := shapeOf(g)
-	for _, rule := range []func() *CheckError{s.expands, s.cut} {
+	for _, rule := range []func() *CheckError{s.catches, s.cut} {
 		if err := rule(); err != nil {
 			return nil, err
 		}
@@ -46,14 +46,10 @@ func (g *Graph) wellFormed() error {
 	return nil
 }
 
-// expands checks tasks that return graphs (specification 1.5), and those whose errors are caught.
-func (s shape) expands() *CheckError {
+// catches checks that an error that a consumer takes is saved (specification, Events and caught errors).
+func (s shape) catches() *CheckError {
 	for v := range s.Tasks {
-		if t := &s.Tasks[v]; t.Expands && t.Effect == Undo {
-			return &CheckError{Rule: Expand, Path: []string{s.name(v)}, Why: s.name(v) + " returns a workflow, which its undo could not take back",
-				Fix: "move the undo to a task of that workflow"}
-		}
-		if t := &s.Tasks[v]; t.Caught && !s.saves(v) {
+		if s.Tasks[v].Caught && !s.saves(v) {
 			return &CheckError{Rule: Catch, Path: []string{s.name(v)}, Why: "the error of " + s.name(v) + " is caught and not saved, so that another attempt could end well",
 				Fix: "checkpoint " + s.name(v)}
 		}

@@ -25,6 +25,7 @@ func TestWorkedCases(t *testing.T) {
 			"cut: v has an effect, and depends on a, which has no checkpoint and is not deterministic (a → d → v): checkpoint a or d, or declare v NoEffect, or a Deterministic if it is"},
 		{"inputs of an undo", "a nd; d off < a; v u < d", "v", "a", ""},
 		{"write-ahead logging", "a! nd; b! nd < a; c! nd < a b", "c", "a b", ""},
+		{"a consumer of a caught error", "a caught; b < a", "b", "a", ""},
 		{"a consumer that waits", "a nd,sync; b < a", "b", "a", ""},
 		{"a consumer that does not", "a nd; b < a", "b", "", ""},
 	} {
@@ -61,7 +62,7 @@ func TestGraphsThatAreNone(t *testing.T) {
 		{"too many", Graph{Tasks: make([]Task, MaxTasks+1)}, "1000001 tasks, more than 1000000"},
 		{"reads itself", Graph{Tasks: []Task{{Reads: []int{0}}}}, "task 0 reads or follows task 0"},
 		{"reads what is not there", Graph{Tasks: []Task{{}, {After: []int{-1}}}}, "task 1 reads or follows task -1"},
-		{"an undo of a workflow", Graph{Tasks: []Task{{Name: "e", Expands: true, Effect: Undo}}}, "e returns a workflow"},
+		{"a caught error without checkpoint", Graph{Tasks: []Task{{Name: "e", Caught: true, Checkpoint: Off}, {Reads: []int{0}}}}, "the error of e is caught and not saved"},
 	} {
 		_, err := Check(&c.g)
 		var refused *CheckError

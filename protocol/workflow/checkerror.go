@@ -24,7 +24,6 @@ const (
 	Cut    Rule = "cut"    // no effect below an output that can come out differently and is not saved
 	Settle Rule = "settle" // an irreversible task waits until what is above it cannot change any more
 	Catch  Rule = "catch"  // an error that is caught is saved before its consumer begins
-	Expand Rule = "expand" // what a task that returns a graph promises holds of that graph's tasks
 )
 
 func (e *CheckError) Error() string {

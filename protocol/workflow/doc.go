@@ -7,5 +7,9 @@
 //
 // Events has what each task still waits for. The host tells it which task has ended or is saved.
 //
+// Run decides for one execution: it begins attempts, writes records, has tasks made again or taken back when
+// something is lost, and goes back when a task fails for good. A controller that takes over makes one of the
+// records. Only Check has a host yet; tests host Run.
+//
 // Used by: workflow.
 package workflow

@@ -71,7 +71,7 @@ func TestMayBegin(t *testing.T) {
 	}
 }
 
-// What is settled stays so: no later loss drops it.
+// A task is settled once no later loss drops its output.
 func TestSettledIsSaved(t *testing.T) {
 	g := parse(t, "u nd,off; u2 nd,off; b < u; x! < b; w < u u2; z < u2")
 	e, err := Check(g)

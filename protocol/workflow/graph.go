@@ -17,7 +17,6 @@ type Task struct {
 	Effect        Effect     // what outsiders see of it
 	Compensates   bool       // another function of its inputs and its output makes up for it, if the run fails later
 	Caught        bool       // its consumer takes its error
-	Expands       bool       // it returns a graph, whose sink becomes its output
 }
 
 // Checkpoint says whether the output of a task is saved.

@@ -29,8 +29,8 @@ func parse(t testing.TB, text string) *Graph {
 					task.Checkpoint = Sync
 				case "u":
 					task.Effect = Undo
-				case "expands":
-					task.Expands = true
+				case "caught":
+					task.Caught = true
 				default:
 					t.Fatalf("what is %q?", m)
 				}

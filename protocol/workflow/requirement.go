@@ -82,7 +82,7 @@ func (s shape) requiresToBegin(v int, f func(node)) {
 			f(at(p, undoable))
 		}
 	}
-	if s.Tasks[v].Irreversible() || s.Tasks[v].Expands && s.saves(v) {
+	if s.Tasks[v].Irreversible() {
 		f(at(v, covered))
 	}
 }

@@ -12,8 +12,11 @@ type RunConfig struct {
 	Epoch   uint64        // of the controller
 	Retries int           // how many failures in a row of a task are repaired; 0: 3
 	Losses  int           // how many losses of its node in a row are; 0: 5
-	Pause   time.Duration // before the first repeat; it doubles each time; 0: 100 ms
+	Pause   time.Duration // before the first repeat; it doubles each time, up to mostPause; 0: 100 ms
 }
+
+// mostPause is the longest pause before a repeat.
+const mostPause = time.Minute
 
 func (c RunConfig) withDefaults() RunConfig {
 	if c.Retries == 0 {
@@ -42,13 +45,14 @@ type Run struct {
 	appended  uint64             // the number of the last Append
 	pending   []pendingAppend    // not durable yet, in order
 	agenda    agenda.Agenda[int] // tasks to look at
-	lost      bool               // an output that had been made cannot be had
+	looks     bool               // something may be needed that cannot be had
 	recording int                // how many additions to the recovery set are not durable yet
 	failing   string             // why the run goes back; "": it does not
 	certain   bool               // that is durable
 	back      int                // then: the task that is looked at; those behind it are done with
 	waits     map[int]bool       // then: the tasks that have to end before
-	closed    bool
+	over      bool               // Closed is written
+	closed    bool               // and durable
 }
 
 type pendingAppend struct {
@@ -86,7 +90,7 @@ func NewRun(cfg RunConfig, e *Events, records []Record) *Run {
 	for v := range r.tasks {
 		if r.x.facts[v]&ended != 0 && r.x.facts[v]&durable == 0 {
 			r.x.facts[v] &^= live // until the host says where it is
-			r.lost = true
+			r.looks = true
 		}
 		if r.x.facts[v]&(ended|drops) == 0 && r.x.facts[v]&begun != 0 && r.x.Tasks[v].Effect == Undo {
 			r.tasks[v].undo = true
@@ -125,7 +129,7 @@ func (r *Run) replay(rec Record) {
 	case Compensated:
 		r.tasks[rec.Task].backed = true
 	case Closed:
-		r.closed = true
+		r.over, r.closed = true, true
 	}
 }
 
@@ -195,10 +199,10 @@ func (r *Run) Step(now time.Duration, ev RunEvent) []RunEffect {
 	case Gone:
 		if r.tasks[ev.Task].gen == ev.Gen {
 			r.x.Lost(ev.Task)
-			r.lost = true
+			r.looks = true
 		}
 	}
-	if !r.closed {
+	if !r.over {
 		r.advance()
 	}
 	r.flush()
@@ -259,13 +263,13 @@ func (r *Run) look(v int) {
 	t := &r.tasks[v]
 	switch {
 	case r.x.facts[v]&drops != 0 || !t.running.IsZero() || t.stuck: // takeBack or an outcome goes on
+	case t.again > r.now:
+		r.wake(v)
 	case r.x.facts[v]&ended != 0:
 		if r.x.saves(v) && !t.saving && r.x.facts[v]&(live|durable) == live {
 			t.saving = true
 			r.emit(Save{Task: v, Gen: t.gen, Made: t.made})
 		}
-	case t.again > r.now:
-		r.wake(v)
 	case t.undo && r.inputsThere(v):
 		r.begin(v, TakeBack)
 	case !t.undo && r.x.MayBegin(v):
@@ -312,13 +316,4 @@ func (r *Run) begin(v int, kind Kind) {
 // inputsThere reports whether the inputs of a task can be had.
 func (r *Run) inputsThere(v int) bool {
 	return !slices.ContainsFunc(r.x.parents(v), func(p int32) bool { return !r.x.available(int(p)) })
-}
-
-func sorted(set map[int]bool) []int {
-	all := make([]int, 0, len(set))
-	for v := range set {
-		all = append(all, v)
-	}
-	slices.Sort(all)
-	return all
 }

@@ -1,5 +1,10 @@
 package workflow
 
+import (
+	"maps"
+	"slices"
+)
+
 // A run that fails or is aborted goes back (specification 2.5): irreversible tasks that have begun end first, since
 // nobody knows whether outsiders have seen them. Then, from the last task to the first, effects are made up
 // for by compensations, or taken back by undos. The undo of a task does not run if an irreversible
@@ -7,7 +12,7 @@ package workflow
 
 // fail has the run go back.
 func (r *Run) fail(cause string) {
-	if r.failing != "" || r.closed {
+	if r.failing != "" || r.over {
 		return
 	}
 	r.failing, r.back = cause, len(r.tasks)-1
@@ -19,8 +24,8 @@ func (r *Run) fail(cause string) {
 	}
 }
 
-// goBack does all that can be done now: nothing before it is durable that the run goes back, or
-// the next controller would go on with what was compensated.
+// goBack does all that can be done now. The Run does nothing before Failing is durable: the next
+// controller would go on with a run of which something was compensated.
 func (r *Run) goBack() {
 	if !r.certain {
 		return
@@ -33,7 +38,7 @@ func (r *Run) goBack() {
 			}
 		}
 	}
-	for _, v := range sorted(r.waits) {
+	for _, v := range slices.Sorted(maps.Keys(r.waits)) {
 		if r.tasks[v].running.IsZero() && !r.unknown(v) {
 			delete(r.waits, v)
 		} else if r.free(v) && r.inputs(v) {
@@ -48,8 +53,7 @@ func (r *Run) goBack() {
 			return
 		}
 	}
-	r.closed = true
-	r.write(Closed{Failed: r.failing}, nil)
+	r.finish(r.failing)
 }
 
 // unknown reports whether outsiders may have seen an irreversible task that has not ended.

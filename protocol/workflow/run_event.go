@@ -1,10 +1,6 @@
 package workflow
 
-import (
-	"time"
-
-	"github.com/phalanx-go/phalanx"
-)
+import "time"
 
 // RunEvent is what a Run hears.
 type RunEvent interface{ runEvent() }
@@ -105,10 +101,9 @@ type (
 		Why  string
 	}
 
-	// Failed says what a failed attempt reported, and when the next one begins.
+	// Failed says why an attempt or a checkpoint of Task has failed, and when the next one begins.
 	Failed struct {
 		Task    int
-		Node    phalanx.NodeID
 		Why     string
 		Again   time.Duration
 		Retries int

@@ -1,6 +1,11 @@
 package workflow
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+
+	"github.com/phalanx-go/phalanx/protocol/retry"
+)
 
 // outcome takes the end of an attempt. Only that of the running one counts.
 func (r *Run) outcome(o Outcome) {
@@ -79,8 +84,13 @@ func (r *Run) failed(o Outcome, kind Kind) {
 		r.emit(Stuck{Task: o.Task, Why: fmt.Sprintf("%s has failed %d times in a row, lastly: %s", r.x.name(o.Task), *n, why)})
 		return
 	}
-	t.again = r.now + r.cfg.Pause<<(*n-1)
+	t.again = r.now + r.pause(*n)
 	r.emit(Failed{Task: o.Task, Why: why, Again: t.again, Retries: *n})
+}
+
+// pause returns how long the Run waits after so many failures in a row.
+func (r *Run) pause(failures int) time.Duration {
+	return retry.Pauses{First: r.cfg.Pause, Most: mostPause}.After(failures)
 }
 
 func (r *Run) checkpointed(c Checkpointed) {
@@ -90,9 +100,13 @@ func (r *Run) checkpointed(c Checkpointed) {
 	}
 	t.saving = false
 	if c.Failed != "" {
+		t.retries++
+		t.again = r.now + r.pause(t.retries)
 		r.wake(c.Task)
+		r.emit(Failed{Task: c.Task, Why: "its checkpoint: " + c.Failed, Again: t.again, Retries: t.retries})
 		return
 	}
+	t.retries = 0
 	if r.x.facts[c.Task]&drops != 0 {
 		return
 	}
@@ -100,16 +114,17 @@ func (r *Run) checkpointed(c Checkpointed) {
 	r.write(Saved{Task: c.Task, Gen: c.Gen, Made: c.Made}, nil)
 }
 
-// recover records what has to be made again.
+// recover records what has to be made again. It looks at all tasks, so it does so only when an output was
+// lost, or when what is dropped needs others.
 func (r *Run) recover() {
-	if !r.lost {
+	if !r.looks {
 		return
 	}
 	set, err := r.x.Recover()
 	if err != nil {
 		panic(err) // Check would have refused the graph
 	}
-	if len(set) == 0 {
+	if r.looks = len(set) > 0; !r.looks {
 		return
 	}
 	r.x.Record(set)
@@ -179,8 +194,13 @@ func (r *Run) close() {
 	if !r.x.Over() {
 		return
 	}
-	r.closed = true
-	r.write(Closed{}, nil)
+	r.finish("")
+}
+
+// finish ends the run: well, if failed is empty.
+func (r *Run) finish(failed string) {
+	r.over = true
+	r.write(Closed{Failed: failed}, func() { r.closed = true })
 }
 
 // giveUp takes the error of a task that no other attempt mends.
