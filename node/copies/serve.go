@@ -40,8 +40,8 @@ const (
 
 // Turn decides the node's next step for a, which has asked for the object of c, the table's copy; nil:
 // there is none. A part that has changed in memory counts as none: it goes soon. expected says that
-// a fetch or a Put of this node works on the object. The owner counts leases, and this node the streams that it really sends: at most fanout of a copy, and one
-// more beside a slow one.
+// a fetch or a Put of this node works on the object. The owner counts leases, and this node the
+// streams that it really sends: at most fanout of a copy, and one more beside a slow one.
 func (t *Table) Turn(a *Asked, c *Copy, now time.Duration, expected bool, fanout int) Turn {
 	if a.beside {
 		fanout++

@@ -239,3 +239,25 @@ func TestReleaseOfWhatIsRemoved(t *testing.T) {
 		t.Error("nothing is freed")
 	}
 }
+
+// The answer to a participant is lost, and the removal is forgotten by the time that its node asks
+// again: nobody knows any more whether the barrier had fired.
+func TestAnAnswerIsLostUntilTheRemovalIsForgotten(t *testing.T) {
+	c := newCluster(t, 8)
+	on := c.bystander()
+	cfg := barrier.Config{Max: 2}
+	id := c.enter(on, cfg, "a")
+	c.settle()
+	c.lose = func(from, to phalanx.NodeID, _ barrier.Message) bool { return from == on || to == on }
+	other := c.enter(c.managers()[0], cfg, "b")
+	c.settle()
+	c.want(other, barrier.Fire)
+	c.removeBarrier(c.managers()[0])
+	for range 60 {
+		c.pass(time.Second)
+	}
+	c.waits(id)
+	c.lose = nil
+	c.pass(5 * time.Second)
+	c.want(id, barrier.Doubtful)
+}

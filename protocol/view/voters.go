@@ -169,11 +169,11 @@ func (c *Core) seated() []phalanx.NodeID {
 	return ids
 }
 
-// mostAnswer reports whether a majority of the wanted voters was heard since they are
-// wanted. No node can take back a change of the voters that a majority has, and from then on a majority of the
-// old ones and one of the new ones have to agree. If the leader began one while it hears
-// no voter, the wanted ones could die before any has agreed, and nothing could be
-// decided any more although most of the old ones live.
+// mostAnswer reports whether a majority of the wanted voters was heard since they are wanted. No
+// node can take back a change of the voters that a majority has, and from then on a majority of the
+// old ones and one of the new ones have to agree. If the leader began one while it hears no voter,
+// the wanted ones could die before any has agreed, and nothing could be decided any more although
+// most of the old ones live.
 func (c *Core) mostAnswer(want []phalanx.NodeID) bool {
 	answer := 0
 	fresh := max(c.lead.wantedAt, c.woke+c.cfg.HeartbeatEvery) // first this node hears the messages that came while it hung
