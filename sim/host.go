@@ -184,11 +184,12 @@ func (h *host) later(do func()) {
 // linked reports whether messages get from one machine to the other.
 func (w *world) linked(from, to *host) bool { return from == to || w.cut[[2]*host{from, to}] == 0 }
 
-// reaches reports whether a machine is linked with most others, in both directions.
+// reaches reports whether a machine is linked, in both directions, with most others, of which those
+// count that do not hang.
 func (w *world) reaches(h *host) bool {
 	cut := 0
 	for _, o := range w.hosts {
-		if !w.linked(h, o) || !w.linked(o, h) {
+		if o != h && o.hung || !w.linked(h, o) || !w.linked(o, h) {
 			cut++
 		}
 	}
