@@ -1,0 +1,91 @@
+package messages
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/workflow"
+)
+
+// Graph is a workflow as its run records it: every node that knows the functions can run it.
+type Graph struct {
+	Calls     []GraphCall // without repeats, in the order of their first use
+	Constants [][]byte    // likewise
+	Tasks     []GraphTask // each after those that it reads or follows
+}
+
+// GraphCall is what tasks run, and what they promise. Of another Kind than CallFunction and
+// CallReduce only the fields that are named for it are set.
+type GraphCall struct {
+	Kind    GraphKind
+	Name    string // of the function or of the event
+	Version int    // of the function
+
+	Deterministic bool
+	Checkpoint    workflow.Checkpoint
+	Effect        workflow.Effect
+	Compensates   bool          // the function has a compensation
+	Expands       bool          // the function returns a workflow, whose result becomes its output
+	Snapshot      bool          // versions of actors that it returns are copied before others write them
+	Timeout       time.Duration // of an attempt; 0: none
+	Heartbeat     time.Duration // the longest silence of an attempt; 0: any
+	Limit         string        // name of a semaphore that attempts hold; "": none
+	LimitMost     int           // how many may hold it
+	Retries       int           // how many failures are repaired, and one; 0: the default
+
+	Pause time.Duration // of a sleep
+	Op    phalanx.Op    // of a reduce
+	Num   int           // how many inputs a reduce takes; 0: all
+}
+
+// GraphKind says what a task does.
+type GraphKind uint8
+
+// The kinds of tasks.
+const (
+	CallFunction  GraphKind = iota // a registered function
+	CallEvent                      // it waits for the signal Name
+	CallSleep                      // it waits for Pause
+	CallReduce                     // it combines its inputs by Op
+	lastGraphKind = CallReduce
+)
+
+// GraphTask is one task of a graph, which is named by its index.
+type GraphTask struct {
+	Call   int32        // in Calls
+	Inputs []GraphInput // the arguments in order; those of a list stand behind it
+	After  []int32      // tasks that it follows without reading them, rising
+}
+
+// GraphInput is an argument, or a list of N arguments that follow.
+type GraphInput struct {
+	Kind GraphInputKind
+	N    uint32 // a task, an index in Constants, or a length
+}
+
+// GraphInputKind says what an argument is.
+type GraphInputKind uint8
+
+// The kinds of arguments.
+const (
+	InputTask GraphInputKind = iota // the output of task N
+	InputConstant
+	InputList
+	InputRead          // the output of task N, whose actors are only read
+	InputCaught        // the output or the error of task N
+	lastGraphInputKind = InputCaught
+)
+
+// OfTask reports whether the argument comes from a task.
+func (in GraphInput) OfTask() bool {
+	return in.Kind == InputTask || in.Kind == InputRead || in.Kind == InputCaught
+}
+
+// Limits of a Graph. What is beyond is phalanx.ErrInvalid.
+const (
+	MaxGraphBytes    = 64 << 20 // encoded
+	MaxConstantBytes = 64 << 10 // of one constant
+	MaxGraphDepth    = 16       // lists in each other
+	MaxGraphInputs   = 10_000_000
+	maxGraphName     = 256 // bytes
+)
