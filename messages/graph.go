@@ -26,6 +26,7 @@ type GraphCall struct {
 	Effect        workflow.Effect
 	Compensates   bool          // the function has a compensation
 	Expands       bool          // the function returns a workflow, whose result becomes its output
+	Actors        bool          // the output holds references to actors
 	Snapshot      bool          // versions of actors that it returns are copied before others write them
 	Timeout       time.Duration // of an attempt; 0: none
 	Heartbeat     time.Duration // the longest silence of an attempt; 0: any

@@ -18,7 +18,7 @@ import (
 func aGraph() *Graph {
 	return &Graph{
 		Calls: []GraphCall{
-			{Name: "draw", Version: 1, Deterministic: true, Checkpoint: workflow.Off, Effect: workflow.Undo, Compensates: true, Expands: true, Snapshot: true,
+			{Name: "draw", Version: 1, Deterministic: true, Checkpoint: workflow.Off, Effect: workflow.Undo, Compensates: true, Expands: true, Actors: true, Snapshot: true,
 				Timeout: 1, Heartbeat: 2, Limit: "gpu", LimitMost: 3, Retries: 4},
 			{Kind: CallEvent, Name: "approve"},
 			{Kind: CallSleep, Pause: 5},

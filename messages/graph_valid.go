@@ -239,7 +239,7 @@ func (c GraphCall) differs(d GraphCall) string {
 		x, y any
 	}{
 		{"deterministic", c.Deterministic, d.Deterministic}, {"checkpoint", c.Checkpoint, d.Checkpoint}, {"effect", c.Effect, d.Effect},
-		{"compensation", c.Compensates, d.Compensates}, {"expansion", c.Expands, d.Expands}, {"snapshot", c.Snapshot, d.Snapshot},
+		{"compensation", c.Compensates, d.Compensates}, {"expansion", c.Expands, d.Expands}, {"snapshot", c.Snapshot, d.Snapshot}, {"actors", c.Actors, d.Actors},
 		{"timeout", c.Timeout, d.Timeout}, {"heartbeat", c.Heartbeat, d.Heartbeat}, {"limit", c.Limit, d.Limit},
 		{"number of the limit", c.LimitMost, d.LimitMost}, {"retries", c.Retries, d.Retries}, {"number of inputs", c.Num, d.Num},
 	} {

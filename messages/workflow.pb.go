@@ -113,6 +113,7 @@ type WorkflowCall struct {
 	Pause         int64                  `protobuf:"varint,15,opt,name=pause,proto3" json:"pause,omitempty"`     // nanoseconds, of a sleep
 	Op            string                 `protobuf:"bytes,16,opt,name=op,proto3" json:"op,omitempty"`            // of a reduce
 	Num           uint32                 `protobuf:"varint,17,opt,name=num,proto3" json:"num,omitempty"`         // of a reduce; 0: all inputs
+	Actors        bool                   `protobuf:"varint,18,opt,name=actors,proto3" json:"actors,omitempty"`   // the output holds references to actors
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -264,6 +265,13 @@ func (x *WorkflowCall) GetNum() uint32 {
 		return x.Num
 	}
 	return 0
+}
+
+func (x *WorkflowCall) GetActors() bool {
+	if x != nil {
+		return x.Actors
+	}
+	return false
 }
 
 type WorkflowTask struct {
@@ -1102,7 +1110,7 @@ const file_messages_workflow_proto_rawDesc = "" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12+\n" +
 	"\x05calls\x18\x02 \x03(\v2\x15.phalanx.WorkflowCallR\x05calls\x12\x1c\n" +
 	"\tconstants\x18\x03 \x03(\fR\tconstants\x12+\n" +
-	"\x05tasks\x18\x04 \x03(\v2\x15.phalanx.WorkflowTaskR\x05tasks\"\xc5\x03\n" +
+	"\x05tasks\x18\x04 \x03(\v2\x15.phalanx.WorkflowTaskR\x05tasks\"\xdd\x03\n" +
 	"\fWorkflowCall\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -1124,7 +1132,8 @@ const file_messages_workflow_proto_rawDesc = "" +
 	"\aretries\x18\x0e \x01(\rR\aretries\x12\x14\n" +
 	"\x05pause\x18\x0f \x01(\x03R\x05pause\x12\x0e\n" +
 	"\x02op\x18\x10 \x01(\tR\x02op\x12\x10\n" +
-	"\x03num\x18\x11 \x01(\rR\x03num\"P\n" +
+	"\x03num\x18\x11 \x01(\rR\x03num\x12\x16\n" +
+	"\x06actors\x18\x12 \x01(\bR\x06actors\"P\n" +
 	"\fWorkflowTask\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\rR\x04call\x12\x16\n" +
 	"\x06inputs\x18\x02 \x03(\rR\x06inputs\x12\x14\n" +

@@ -88,13 +88,13 @@ func TestTypesThatNoCodecTakes(t *testing.T) {
 	type hidden struct{ x int }
 	_ = hidden{}.x
 	for what, make := range map[string]func(){
-		"a chan int":                        func() { workflow.Func0("f", 1, func(workflow.Context) (chan int, error) { return nil, nil }) },
-		"its field x is not exported":       func() { workflow.Value(hidden{}) },
-		"an interface does not say":         func() { workflow.Value[any](3) },
-		"it needs a name":                   func() { workflow.Do0("", 1, func(workflow.Context) error { return nil }) },
-		"f@1 has an undo and no effect":     func() { workflow.Do0("f", 1, nil).Undo(nil).With(workflow.NoEffect) },
-		"JSON has no keys of type [2]int":   func() { workflow.Value(map[[2]int]int{}) },
-		"use []byte, a protobuf message, o": func() { workflow.Value(func() {}) },
+		"a chan int":                       func() { workflow.Func0("f", 1, func(workflow.Context) (chan int, error) { return nil, nil }) },
+		"its field x is not exported":      func() { workflow.Value(hidden{}) },
+		"an interface does not say":        func() { workflow.Value[any](3) },
+		"it needs a name":                  func() { workflow.Do0("", 1, func(workflow.Context) error { return nil }) },
+		"f@1 has an undo and no effect":    func() { workflow.Do0("f", 1, nil).Undo(nil).With(workflow.NoEffect) },
+		"JSON has no keys of type [2]int":  func() { workflow.Value(map[[2]int]int{}) },
+		"use []byte, an array, a protobuf": func() { workflow.Value(func() {}) },
 	} {
 		func() {
 			defer func() {

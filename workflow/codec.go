@@ -1,59 +1,161 @@
 package workflow
 
 import (
+	"bytes"
+	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"unicode/utf8"
+	"unsafe"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
 )
 
-// codec turns the values of a type into bytes and back.
+// codec turns the values of a type into bytes and back. Neither way shares memory with what it is given, but for
+// encode of bytes and arrays.
 type codec struct {
+	typ    reflect.Type
+	dtype  phalanx.DType // of a raw array; Bytes: it is none
 	encode func(any) ([]byte, error)
 	decode func([]byte) (any, error)
+	finds  *finder // of Refs in values; nil: there are none
+	actors bool    // values hold ActorRefs
 }
 
-// codecFor returns the codec of T: bytes as they are, protobuf messages as such, and what JSON
-// carries as JSON. It panics for a type that loses what it holds on the way.
-func codecFor[T any]() codec {
-	t := reflect.TypeFor[T]()
-	switch {
-	case t == reflect.TypeFor[[]byte]():
+// codecFor returns the codec of T. It panics for a type that loses what it holds on the way.
+func codecFor[T any]() codec { return mustCodec(reflect.TypeFor[T]()) }
+
+func mustCodec(t reflect.Type) codec {
+	c, why := codecOf(t)
+	if why != "" {
+		panic(fmt.Sprintf("workflow: %v cannot go between tasks: %s; use []byte, an array, a protobuf message, or a type that JSON carries", t, why))
+	}
+	return c
+}
+
+// codecOf returns the codec of a type: bytes and arrays as they are, protobuf messages as such, and what
+// JSON carries as JSON. It says why there is none.
+func codecOf(t reflect.Type) (c codec, why string) {
+	if raw, ok := raws[t]; ok {
+		return raw, ""
+	}
+	if t.Implements(reflect.TypeFor[proto.Message]()) && t.Kind() == reflect.Pointer {
 		return codec{
-			encode: func(v any) ([]byte, error) { return v.([]byte), nil },
-			decode: func(b []byte) (any, error) { return b, nil },
-		}
-	case t.Implements(reflect.TypeFor[proto.Message]()) && t.Kind() == reflect.Pointer:
-		return codec{
+			typ: t,
 			encode: func(v any) ([]byte, error) {
+				if reflect.ValueOf(v).IsNil() {
+					return nil, errors.New("the message is nil")
+				}
 				return proto.MarshalOptions{Deterministic: true}.Marshal(v.(proto.Message))
 			},
 			decode: func(b []byte) (any, error) {
 				m := reflect.New(t.Elem()).Interface().(proto.Message)
-				return any(m).(T), proto.Unmarshal(b, m)
+				return m, proto.Unmarshal(b, m)
 			},
-		}
+		}, ""
 	}
 	if why := unfit(t, map[reflect.Type]bool{}); why != "" {
-		panic(fmt.Sprintf("workflow: %v cannot go between tasks: %s; use []byte, a protobuf message, or a type that JSON carries", t, why))
+		return codec{}, why
 	}
+	c = codec{typ: t, finds: finderOf(t), actors: holds(t, reflect.TypeFor[ActorRef](), map[reflect.Type]bool{})}
+	c.encode = encodeJSON
+	c.decode = func(b []byte) (any, error) {
+		v := reflect.New(t)
+		if err := json.Unmarshal(b, v.Interface()); err != nil {
+			return nil, err
+		}
+		return v.Elem().Interface(), nil
+	}
+	return c, ""
+}
+
+// raws are the types that go as they are in memory.
+var raws = map[reflect.Type]codec{
+	reflect.TypeFor[[]byte](): {
+		typ:    reflect.TypeFor[[]byte](),
+		encode: func(v any) ([]byte, error) { return v.([]byte), nil },
+		decode: func(b []byte) (any, error) { return slices.Clone(b), nil },
+	},
+	reflect.TypeFor[[]float32](): array[float32](), reflect.TypeFor[[]float64](): array[float64](),
+	reflect.TypeFor[[]int8](): array[int8](), reflect.TypeFor[[]int16](): array[int16](),
+	reflect.TypeFor[[]int32](): array[int32](), reflect.TypeFor[[]int64](): array[int64](),
+	reflect.TypeFor[[]uint16](): array[uint16](), reflect.TypeFor[[]uint32](): array[uint32](), reflect.TypeFor[[]uint64](): array[uint64](),
+}
+
+// array is the codec of an array, in the byte order of the machine: it is the same on all nodes of a cluster.
+func array[E cluster.Element]() codec {
+	var e E
+	size := int(unsafe.Sizeof(e))
 	return codec{
-		encode: json.Marshal,
+		typ:    reflect.TypeFor[[]E](),
+		dtype:  cluster.DTypeOf[E](),
+		encode: func(v any) ([]byte, error) { return cluster.BytesOf(v.([]E)), nil },
 		decode: func(b []byte) (any, error) {
-			var v T
-			err := json.Unmarshal(b, &v)
-			return v, err
+			if len(b)%size != 0 {
+				return nil, fmt.Errorf("%d bytes are no multiple of an element's %d", len(b), size)
+			}
+			values := make([]E, len(b)/size)
+			copy(cluster.BytesOf(values), b)
+			return values, nil
 		},
+	}
+}
+
+// encodeJSON refuses what JSON would change: the encoder replaces bytes that are not UTF-8 without an error.
+func encodeJSON(v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.Valid(b) || replaced(b) {
+		return nil, errNotUTF8
+	}
+	return b, nil
+}
+
+var errNotUTF8 = errors.New("a text in it is not UTF-8, which JSON cannot carry: use []byte")
+
+// replaced reports whether the encoder put an escaped U+FFFD in place of bytes that are not UTF-8. It writes that
+// character as it is, where a text has it.
+func replaced(b []byte) bool {
+	escape := []byte(`\ufffd`)
+	for at := 0; ; {
+		i := bytes.Index(b[at:], escape)
+		if i < 0 {
+			return false
+		}
+		i += at
+		slashes := 0 // before it: an odd number escapes the one that begins it
+		for i-slashes > 0 && b[i-slashes-1] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			return true
+		}
+		at = i + len(escape)
 	}
 }
 
 // unfit says why JSON loses what a type holds; "": it does not.
 func unfit(t reflect.Type, seen map[reflect.Type]bool) string {
-	if seen[t] || t.Implements(reflect.TypeFor[json.Marshaler]()) && reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+	if seen[t] || t == reflect.TypeFor[Ref]() || t == reflect.TypeFor[ActorRef]() {
 		return ""
 	}
 	seen[t] = true
+	if marshals(t) {
+		for _, hidden := range []reflect.Type{reflect.TypeFor[Ref](), reflect.TypeFor[ActorRef]()} {
+			if holds(t, hidden, map[reflect.Type]bool{}) {
+				return fmt.Sprintf("%v has a JSON form of its own, in which nobody finds its %v", t, hidden)
+			}
+		}
+		return ""
+	}
 	switch t.Kind() {
 	case reflect.Chan, reflect.Func, reflect.UnsafePointer, reflect.Complex64, reflect.Complex128:
 		return fmt.Sprintf("JSON does not carry a %v", t.Kind())
@@ -81,4 +183,11 @@ func unfit(t reflect.Type, seen map[reflect.Type]bool) string {
 		}
 	}
 	return ""
+}
+
+// marshals reports whether a type has a JSON form of its own.
+func marshals(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return t.Implements(reflect.TypeFor[json.Marshaler]()) && p.Implements(reflect.TypeFor[json.Unmarshaler]()) ||
+		t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) && p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }

@@ -18,19 +18,19 @@ func Func0[R any](name string, version int, f func(Context) (R, error)) F0[R] {
 
 // Func1 makes a task of a function. It panics if no codec takes A or R.
 func Func1[A, R any](name string, version int, f func(Context, A) (R, error)) F1[A, R] {
-	return F1[A, R]{newTask(name, version, codecFor[R](), []codec{codecFor[A]()},
+	return F1[A, R]{newTask(name, version, codecFor[R](), []reader{readerFor[A]()},
 		func(c Context, in []any) (any, error) { return f(c, in[0].(A)) })}
 }
 
 // Func2 makes a task of a function. It panics if no codec takes A, B or R.
 func Func2[A, B, R any](name string, version int, f func(Context, A, B) (R, error)) F2[A, B, R] {
-	return F2[A, B, R]{newTask(name, version, codecFor[R](), []codec{codecFor[A](), codecFor[B]()},
+	return F2[A, B, R]{newTask(name, version, codecFor[R](), []reader{readerFor[A](), readerFor[B]()},
 		func(c Context, in []any) (any, error) { return f(c, in[0].(A), in[1].(B)) })}
 }
 
 // Func3 makes a task of a function. It panics if no codec takes A, B, C or R.
 func Func3[A, B, C, R any](name string, version int, f func(Context, A, B, C) (R, error)) F3[A, B, C, R] {
-	return F3[A, B, C, R]{newTask(name, version, codecFor[R](), []codec{codecFor[A](), codecFor[B](), codecFor[C]()},
+	return F3[A, B, C, R]{newTask(name, version, codecFor[R](), []reader{readerFor[A](), readerFor[B](), readerFor[C]()},
 		func(c Context, in []any) (any, error) { return f(c, in[0].(A), in[1].(B), in[2].(C)) })}
 }
 
@@ -81,6 +81,27 @@ func (f F2[A, B, R]) Undo(by func(Context, A, B) error) F2[A, B, R] {
 // Undo is as that of F0.
 func (f F3[A, B, C, R]) Undo(by func(Context, A, B, C) error) F3[A, B, C, R] {
 	return F3[A, B, C, R]{f.undone(func(c Context, in []any) error { return by(c, in[0].(A), in[1].(B), in[2].(C)) })}
+}
+
+// Compensate returns a copy of the task for whose effect another function, of the same inputs and the output,
+// makes up if the run fails or is cancelled after the task has ended. That function is idempotent.
+func (f F0[R]) Compensate(by func(Context, R) error) F0[R] {
+	return F0[R]{f.compensated(func(c Context, _ []any, out any) error { return by(c, out.(R)) })}
+}
+
+// Compensate is as that of F0.
+func (f F1[A, R]) Compensate(by func(Context, A, R) error) F1[A, R] {
+	return F1[A, R]{f.compensated(func(c Context, in []any, out any) error { return by(c, in[0].(A), out.(R)) })}
+}
+
+// Compensate is as that of F0.
+func (f F2[A, B, R]) Compensate(by func(Context, A, B, R) error) F2[A, B, R] {
+	return F2[A, B, R]{f.compensated(func(c Context, in []any, out any) error { return by(c, in[0].(A), in[1].(B), out.(R)) })}
+}
+
+// Compensate is as that of F0.
+func (f F3[A, B, C, R]) Compensate(by func(Context, A, B, C, R) error) F3[A, B, C, R] {
+	return F3[A, B, C, R]{f.compensated(func(c Context, in []any, out any) error { return by(c, in[0].(A), in[1].(B), in[2].(C), out.(R)) })}
 }
 
 // Bind makes a step of a workflow: the task, with these arguments.

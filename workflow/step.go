@@ -1,6 +1,15 @@
 package workflow
 
-// Arg is an argument of a task: a Step's output, a Value, or All of several.
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/messages"
+)
+
+// Arg is an argument of a task: a Step's output, a Value, All of several, the Outcome that Catch returns, or a step's
+// output for reading.
 type Arg[T any] interface {
 	input() input
 	is(T) // T only
@@ -9,13 +18,22 @@ type Arg[T any] interface {
 // AnyStep is a step of any type.
 type AnyStep interface{ node() *node }
 
-// input is an argument. Exactly one field is set.
+// input is an argument: a step's output, a constant, or else a list.
 type input struct {
 	step  *node
+	mode  mode // of step
 	value *constant
-	all   []input // of a slice
-	slice func([]any) any
+	all   []input // of a list
 }
+
+// mode says how a task takes the output of a step.
+type mode uint8
+
+const (
+	modePlain  mode = iota
+	modeRead        // its actors are only read
+	modeCaught      // or its error
+)
 
 // constant is a value that is known when the workflow is made.
 type constant struct {
@@ -23,17 +41,28 @@ type constant struct {
 	codec codec
 }
 
-// node is one use of a task in a workflow.
+// node is one use of a task in a workflow, or a step that no task makes.
 type node struct {
-	task  *Task
-	in    []input
-	after []*node
+	kind    messages.GraphKind
+	task    *Task // of a function
+	promise promise
+	in      []input
+	after   []*node
+
+	makes codec
+	name  string        // of an event
+	pause time.Duration // of a sleep
+	op    phalanx.Op    // of a reduce
+	num   int
+	shows bool // the order in which the inputs of a reduce arrive shows in its output
 }
 
 // Step is one use of a task in a workflow. As an argument it is the output of the task.
 type Step[R any] struct{ n *node }
 
-func stepOf[R any](t *Task, in ...input) Step[R] { return Step[R]{&node{task: t, in: in}} }
+func stepOf[R any](t *Task, in ...input) Step[R] {
+	return Step[R]{&node{task: t, promise: t.promise, in: in, makes: t.makes}}
+}
 
 func (s Step[R]) input() input { return input{step: s.n} }
 func (s Step[R]) is(R)         {}
@@ -42,14 +71,23 @@ func (s Step[R]) node() *node  { return s.n }
 // With returns another step, which is this one with more annotations.
 func (s Step[R]) With(options ...Option) Step[R] {
 	c := *s.n
-	c.task = c.task.with(options)
+	if c.task != nil {
+		with := *c.task
+		with.promise = c.promise
+		c.task = with.with(options)
+		c.promise = c.task.promise
+		return Step[R]{&c}
+	}
+	for _, o := range options {
+		o(&c.promise)
+	}
 	return Step[R]{&c}
 }
 
 // After returns another step, which is this one after others have ended.
 func After[R any](s Step[R], others ...AnyStep) Step[R] {
 	c := *s.n
-	c.after = append([]*node(nil), c.after...)
+	c.after = slices.Clone(c.after)
 	for _, o := range others {
 		c.after = append(c.after, o.node())
 	}
@@ -61,7 +99,8 @@ type value[T any] struct{ of constant }
 func (v value[T]) input() input { return input{value: &v.of} }
 func (v value[T]) is(T)         {}
 
-// Value is a constant as an argument. It panics if no codec takes T.
+// Value is a constant as an argument. It panics if no codec takes T. A constant has at most 64 KB encoded; larger ones go into
+// the store, and a Ref is passed.
 func Value[T any](v T) Arg[T] { return value[T]{constant{v, codecFor[T]()}} }
 
 type list[T any] struct{ of []Arg[T] }
@@ -69,15 +108,9 @@ type list[T any] struct{ of []Arg[T] }
 func (l list[T]) is([]T) {}
 
 func (l list[T]) input() input {
-	in := input{slice: func(all []any) any {
-		out := make([]T, len(all))
-		for i, v := range all {
-			out[i] = v.(T)
-		}
-		return out
-	}}
-	for _, a := range l.of {
-		in.all = append(in.all, a.input())
+	in := input{all: make([]input, len(l.of))}
+	for i, a := range l.of {
+		in.all[i] = a.input()
 	}
 	return in
 }

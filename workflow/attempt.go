@@ -1,0 +1,324 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/messages"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// attempt is what a node is asked to do: to run a task, its undo or its compensation, once.
+type attempt struct {
+	run    string // the run's uid
+	path   string // of the task in the run: its index, behind those of the tasks that it is an expansion of
+	gen    uint32
+	kind   core.Kind
+	call   messages.GraphCall
+	args   []supply
+	output *given // of MakeUp: the task's own
+
+	fence    Fence        // of TakeBack: up to which attempts are undone
+	made     core.Attempt // objects of tasks that are not deterministic are named by it
+	number   int          // of the attempt, from 1
+	progress []byte       // of the attempt before
+}
+
+// supply is an argument of which the bytes may have to be got: a given, or a list.
+type supply struct {
+	given  given
+	list   []supply
+	isList bool
+}
+
+// given is an output of another task, or a constant.
+type given struct {
+	bytes  []byte
+	object Ref    // it has the bytes, if it is not zero
+	failed string // the error of a task, which the consumer takes; "": it has none
+}
+
+// ended is how an attempt has ended.
+type ended struct {
+	output  core.Output
+	object  Ref                // it has the output, if that is not in output
+	refs    []Ref              // in the output
+	expands bool               // the output is a recorded graph
+	err     error              // nil: it has ended well
+	final   bool               // another attempt would fail as well
+	missing []phalanx.ObjectID // inputs that no node has
+	made    []Ref              // all objects of the attempt: those that nobody needs are deleted by the host
+	value   any                // the output before it was encoded
+}
+
+// maxInline is the largest output, in bytes, that goes with records. Larger ones become objects.
+const maxInline = 64 << 10
+
+// runner runs attempts on a node.
+type runner struct {
+	tasks *Registry
+	store objects
+	log   logrus.FieldLogger
+	grace time.Duration                 // after which a task that ignores the end of its context is reported
+	tells func(a *attempt, cause error) // of such a task; nil: the log only
+}
+
+// attemptGrace is the default of runner.grace.
+const attemptGrace = 10 * time.Second
+
+// run runs an attempt and returns when it does not go on: a function that ignores the end of its context keeps run waiting.
+// Beat is called with each progress, in order; it must not block.
+func (r *runner) run(ctx context.Context, a *attempt, beat func([]byte)) ended {
+	t, err := r.tasks.find(a.call.Name, a.call.Version)
+	if err != nil {
+		return ended{err: err}
+	}
+	f, err := r.function(t, a)
+	if err != nil {
+		return ended{err: err, final: true}
+	}
+	r.tasks.tell(r.log, t)
+	life := newLife(a, r.store, beat)
+	in, out, err := r.inputs(ctx, t, a, life)
+	life.release() // the values are copies
+	if err != nil {
+		return ended{err: err, final: errors.Is(err, phalanx.ErrInvalid), missing: life.missing}
+	}
+	value, err := r.attend(ctx, a, life, func(c Context) (any, error) { return f(c, in, out) })
+	e := ended{made: life.made, missing: life.missing, value: value}
+	if err != nil {
+		e.err, e.final = r.failed(t, err), IsPermanent(err)
+		return e
+	}
+	if a.kind == core.Do || a.kind == core.Remake {
+		r.encode(ctx, t, a, life, &e)
+	}
+	if e.err != nil {
+		e.err, e.final = r.failed(t, e.err), e.final || IsPermanent(e.err)
+	}
+	return e
+}
+
+func (r *runner) failed(t *Task, err error) error { return fmt.Errorf("task %s: %w", t.Name(), err) }
+
+// function returns what an attempt of a kind calls.
+func (r *runner) function(t *Task, a *attempt) (func(c Context, in []any, out any) (any, error), error) {
+	lacks := func(what, fix string) error {
+		return invalid("run "+t.Name(), fmt.Errorf("the registered task has no %s, and the run needs it: %s", what, fix))
+	}
+	switch {
+	case len(a.args) != len(t.reads):
+		return nil, invalid("run "+t.Name(), fmt.Errorf("the run gives the task %d arguments, and its function has %d: raise the version of a task whose arguments change", len(a.args), len(t.reads)))
+	case a.call.Expands != t.expands:
+		return nil, invalid("run "+t.Name(), errors.New("either the registered task or the one of the run returns a workflow: raise the version of a task that changes so"))
+	case a.kind == core.TakeBack && t.undo == nil:
+		return nil, lacks("Undo", "register it with Undo")
+	case a.kind == core.TakeBack:
+		return func(c Context, in []any, _ any) (any, error) { return nil, t.undo(c, in) }, nil
+	case a.kind == core.MakeUp && (t.compensate == nil || a.output == nil):
+		return nil, lacks("compensation, or no output to compensate", "register it with Compensate")
+	case a.kind == core.MakeUp:
+		return func(c Context, in []any, out any) (any, error) { return nil, t.compensate(c, in, out) }, nil
+	}
+	return func(c Context, in []any, _ any) (any, error) { return t.call(c, in) }, nil
+}
+
+// inputs returns the arguments of the function, and the task's output if that is given.
+func (r *runner) inputs(ctx context.Context, t *Task, a *attempt, life *life) (in []any, out any, err error) {
+	for i, s := range a.args {
+		arg, err := r.fetch(ctx, s, life)
+		if err != nil {
+			return nil, nil, r.failed(t, fmt.Errorf("argument %d: %w", i, err))
+		}
+		v, err := t.reads[i].read(arg, life.know)
+		if err != nil {
+			return nil, nil, invalid("run "+t.Name(), fmt.Errorf("argument %d is no %v: %w", i, t.reads[i].typ, err))
+		}
+		in = append(in, v)
+	}
+	if a.output == nil {
+		return in, nil, nil
+	}
+	arg, err := r.fetch(ctx, supply{given: *a.output}, life)
+	if err != nil {
+		return nil, nil, r.failed(t, fmt.Errorf("its output: %w", err))
+	}
+	if out, err = (reader{typ: t.makes.typ, whole: t.makes}).read(arg, life.know); err != nil {
+		return nil, nil, invalid("run "+t.Name(), fmt.Errorf("its output is no %v: %w", t.makes.typ, err))
+	}
+	return in, out, nil
+}
+
+// fetch gets the bytes of an argument, which are valid until life releases its views.
+func (r *runner) fetch(ctx context.Context, s supply, life *life) (argument, error) {
+	switch {
+	case s.isList:
+		list := argument{isList: true, list: make([]argument, len(s.list))}
+		for i, item := range s.list {
+			var err error
+			if list.list[i], err = r.fetch(ctx, item, life); err != nil {
+				return argument{}, err
+			}
+		}
+		return list, nil
+	case s.given.failed != "":
+		return argument{failed: errors.New(s.given.failed)}, nil
+	case s.given.object.IsZero():
+		return argument{bytes: s.given.bytes}, nil
+	}
+	v, err := life.get(ctx, s.given.object)
+	if err != nil {
+		return argument{}, err
+	}
+	return argument{bytes: v.Bytes()}, nil
+}
+
+// returned is what a function has returned, or how it has ended else.
+type returned struct {
+	value any
+	err   error
+}
+
+var errGoexit = errors.New("the task has called runtime.Goexit, or a test's FailNow")
+
+// attend calls a function and waits until it has returned. It ends the function's context when the time is over, when the
+// task is silent for too long, or when ctx ends; then that is the error, whatever the function returns.
+func (r *runner) attend(ctx context.Context, a *attempt, life *life, f func(c Context) (any, error)) (any, error) {
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if a.call.Timeout > 0 {
+		var stop context.CancelFunc
+		inner, stop = context.WithTimeoutCause(inner, a.call.Timeout,
+			&phalanx.Error{Op: "run", Kind: phalanx.ErrDeadline, Err: fmt.Errorf("the attempt took longer than its Timeout of %v", a.call.Timeout)})
+		defer stop()
+	}
+	c := &attemptContext{Context: inner, life: life}
+	done := make(chan returned, 1)
+	go func() {
+		out := returned{err: errGoexit}
+		defer func() { done <- out }()
+		defer func() {
+			if v := recover(); v != nil {
+				out = returned{err: panicError(v, debug.Stack())}
+			}
+		}()
+		var v any
+		v, err := f(c)
+		out = returned{v, err}
+	}()
+	out := r.await(inner, cancel, a, life, done)
+	life.end()
+	cancel(&phalanx.Error{Op: "run", Kind: phalanx.ErrClosed, Err: ErrEnded})
+	life.calls.Wait()
+	return out.value, out.err
+}
+
+// await waits until the function has returned.
+func (r *runner) await(inner context.Context, cancel context.CancelCauseFunc, a *attempt, life *life, done <-chan returned) returned {
+	var silence <-chan time.Time
+	if a.call.Heartbeat > 0 && (a.kind == core.Do || a.kind == core.Remake) {
+		timer := time.NewTimer(a.call.Heartbeat)
+		defer timer.Stop()
+		silence = timer.C
+		life.onBeat(func() { timer.Reset(a.call.Heartbeat) })
+	}
+	over := inner.Done()
+	var late <-chan time.Time
+	for {
+		select {
+		case out := <-done:
+			if inner.Err() != nil {
+				return returned{err: reason(inner)}
+			}
+			return out
+		case <-silence:
+			cancel(&phalanx.Error{Op: "run", Kind: phalanx.ErrDeadline, Err: fmt.Errorf("%w of %v", ErrSilent, a.call.Heartbeat)})
+			silence = nil
+		case <-over:
+			over = nil
+			timer := time.NewTimer(r.grace)
+			defer timer.Stop()
+			late = timer.C
+		case <-late:
+			late = nil
+			cause := reason(inner)
+			r.log.WithField("task", a.call.String()).WithField("key", life.key).WithError(cause).
+				Warnf("the task goes on %v after its context has ended: return when Done is closed", r.grace)
+			if r.tells != nil {
+				r.tells(a, cause)
+			}
+		}
+	}
+}
+
+// reason says why a context has ended, as an error of a kind.
+func reason(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	var e *phalanx.Error
+	if errors.As(cause, &e) {
+		return cause
+	}
+	if errors.Is(cause, context.DeadlineExceeded) {
+		return &phalanx.Error{Op: "run", Kind: phalanx.ErrDeadline, Err: cause}
+	}
+	return &phalanx.Error{Op: "run", Kind: phalanx.ErrCanceled, Err: cause}
+}
+
+// encode makes the output of an attempt of the value that the function has returned.
+func (r *runner) encode(ctx context.Context, t *Task, a *attempt, life *life, e *ended) {
+	b, err := r.bytes(t, e.value)
+	if err != nil {
+		e.err, e.final = invalid("run", fmt.Errorf("its output cannot go on: %w", err)), true
+		return
+	}
+	if !t.expands {
+		err = t.makes.finds.find(e.value, func(ref Ref) error {
+			if !life.knows(ref) {
+				return fmt.Errorf("%w: %q", ErrStrangeRef, ref.id)
+			}
+			if !ref.IsZero() {
+				e.refs = append(e.refs, ref)
+			}
+			return nil
+		})
+		if err != nil {
+			e.err, e.final = invalid("run", err), true
+			return
+		}
+	}
+	e.expands = t.expands
+	e.output = core.Output{Size: int64(len(b)), Digest: dataplane.DigestBytes(b)}
+	if len(b) <= maxInline {
+		e.output.Recorded, e.output.Bytes = true, append([]byte(nil), b...)
+		return
+	}
+	var meta phalanx.Meta
+	if t.makes.dtype != phalanx.Bytes && !t.expands {
+		meta = phalanx.Meta{DType: t.makes.dtype, Shape: []int64{int64(len(b)) / t.makes.dtype.Size()}}
+	}
+	ref, err := life.put(ctx, outputName, b, meta)
+	if err != nil {
+		e.err = err
+		return
+	}
+	e.object, e.made, e.output.Digest = ref, life.made, ref.digest
+}
+
+// bytes encodes an output: a workflow, if the task returns one.
+func (r *runner) bytes(t *Task, value any) ([]byte, error) {
+	if !t.expands {
+		return t.makes.encode(value)
+	}
+	g, err := recorded(value.(AnyStep).node(), r.tasks)
+	if err != nil {
+		return nil, err
+	}
+	return messages.MarshalGraph(g)
+}

@@ -1,0 +1,69 @@
+package workflow
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Attempts and calls in them fail with these, in a phalanx.Error of the kind that is named.
+var (
+	// ErrEnded says that the attempt of a Context has ended, so that nothing may be done for it; ErrClosed.
+	ErrEnded = errors.New("the attempt has ended: a task does everything before it returns")
+	// ErrStrangeRef says that a task returns or reads a Ref that it was neither given nor has made; ErrInvalid. The run would not
+	// know that the object is needed.
+	ErrStrangeRef = errors.New("the task was not given this Ref and has not made it: pass it to the task as an argument")
+	// ErrNotRegistered says that no function of a name and version is in a node's Registry; ErrNotFound.
+	ErrNotRegistered = errors.New("the task is not registered on this node")
+	// ErrNotDeterministic says that a task that is annotated Deterministic has made other bytes than an attempt
+	// before; ErrMismatch.
+	ErrNotDeterministic = errors.New("the task is annotated Deterministic and makes other bytes than before")
+	// ErrSilent says that an attempt has not called Beat for longer than its Heartbeat; ErrDeadline.
+	ErrSilent = errors.New("the attempt has not called Beat for longer than its Heartbeat")
+)
+
+// Permanent returns an error with which a task says that another attempt would fail as well: the task is not repeated. Nil
+// stays nil.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &permanentError{err}
+}
+
+type permanentError struct{ err error }
+
+func (e *permanentError) Error() string { return e.err.Error() }
+func (e *permanentError) Unwrap() error { return e.err }
+
+// IsPermanent reports whether a task said by Permanent that another attempt would fail with err.
+func IsPermanent(err error) bool {
+	var p *permanentError
+	return errors.As(err, &p)
+}
+
+// PanicError says that a task panicked.
+type PanicError struct {
+	Value string // what it panicked with, as text
+	Stack string // of its goroutine, shortened to 8 KB
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("the task panicked: %s\n%s", e.Value, e.Stack)
+}
+
+// maxStack bounds what is kept of a stack, in bytes.
+const maxStack = 8 << 10
+
+func panicError(v any, stack []byte) *PanicError {
+	return &PanicError{Value: shorten(fmt.Sprint(v), maxStack), Stack: shorten(string(stack), maxStack)}
+}
+
+// shorten returns at most so many bytes of a text, as UTF-8.
+func shorten(s string, most int) string {
+	if len(s) <= most && utf8.ValidString(s) {
+		return s
+	}
+	return strings.ToValidUTF8(s[:min(len(s), most)], "\uFFFD")
+}

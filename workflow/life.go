@@ -1,0 +1,263 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/phalanx-go/phalanx"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
+	"github.com/phalanx-go/phalanx/storenode"
+)
+
+// Bounds of what an attempt makes.
+const (
+	maxPuts     = 10_000   // objects
+	maxProgress = 64 << 10 // bytes
+	maxPutName  = 64       // bytes
+)
+
+// outputName is the name of the object that has an output. No Put of a task has it.
+const outputName = ".output"
+
+// life is what an attempt has done, and may do, until it ends.
+type life struct {
+	key    string
+	prefix string // of the ids of its objects
+	a      *attempt
+	store  objects
+	beat   func([]byte)
+
+	calls sync.WaitGroup // of the task that go on
+
+	mu      sync.Mutex
+	over    bool
+	beats   func()       // called at each Beat, under mu
+	refs    map[Ref]bool // that the task was given or has made
+	names   map[string]bool
+	made    []Ref
+	missing []phalanx.ObjectID
+	views   []*storenode.View // released at the end
+}
+
+func newLife(a *attempt, store objects, beat func([]byte)) *life {
+	return &life{key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]bool{}}
+}
+
+// keyOf returns the key of an attempt (specification 1.2): that of a task with an undo has the generation, since the effect counts anew
+// once it was undone.
+func keyOf(a *attempt) string {
+	if a.call.Effect == core.Undo {
+		return fmt.Sprintf("%s/%s/%d", a.run, a.path, a.gen)
+	}
+	return a.run + "/" + a.path
+}
+
+// prefixOf returns how the ids of an attempt's objects begin (specification 2.3). Those of a deterministic task are the same in each
+// attempt, so that bytes that are made again go on under their id.
+func prefixOf(a *attempt) string {
+	p := "wf/" + a.run + "/" + a.path + "/" + strconv.FormatUint(uint64(a.gen), 10) + "/"
+	if a.call.Deterministic {
+		return p
+	}
+	return p + fmt.Sprintf("%d.%d/", a.made.Epoch, a.made.Number)
+}
+
+func (l *life) know(r Ref) error {
+	l.mu.Lock()
+	l.refs[r] = true
+	l.mu.Unlock()
+	return nil
+}
+
+// knows reports whether the task was given a Ref or has made it.
+func (l *life) knows(r Ref) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return r.IsZero() || l.refs[r]
+}
+
+// begin notes that the task makes a call; it fails once the attempt has ended.
+func (l *life) begin(op string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		return &phalanx.Error{Op: op, Kind: phalanx.ErrClosed, Err: fmt.Errorf("task %s: %w", l.a.call, ErrEnded)}
+	}
+	l.calls.Add(1)
+	return nil
+}
+
+// end has further calls fail. Views that the task keeps are released.
+func (l *life) end() {
+	l.mu.Lock()
+	l.over = true
+	l.mu.Unlock()
+	l.release()
+}
+
+// release releases all views.
+func (l *life) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, v := range l.views {
+		v.Release()
+	}
+	l.views = nil
+}
+
+// onBeat has f called at each Beat.
+func (l *life) onBeat(f func()) {
+	l.mu.Lock()
+	l.beats = f
+	l.mu.Unlock()
+}
+
+func (l *life) beaten(progress []byte) error {
+	if len(progress) > maxProgress {
+		return invalid("beat", fmt.Errorf("the progress has %d bytes, more than %d", len(progress), maxProgress))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.beats != nil {
+		l.beats()
+	}
+	if l.beat != nil && progress != nil {
+		l.beat(append([]byte{}, progress...))
+	}
+	return nil
+}
+
+// get returns a view, which the end of the attempt releases.
+func (l *life) get(ctx context.Context, r Ref) (*storenode.View, error) {
+	v, err := l.store.TryGet(ctx, r.id)
+	if err == nil && (v.Info().Digest != r.digest || v.Meta().Size != r.size) {
+		v.Release()
+		return nil, &phalanx.Error{Op: "get", Object: r.id, Kind: phalanx.ErrMismatch, Err: errors.New("the object has other bytes than its Ref says")}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		if gone(err) {
+			l.missing = append(l.missing, r.id)
+		}
+		return nil, err
+	}
+	if l.over {
+		v.Release()
+		return nil, &phalanx.Error{Op: "get", Object: r.id, Kind: phalanx.ErrClosed, Err: ErrEnded}
+	}
+	l.views = append(l.views, v)
+	return v, nil
+}
+
+// gone reports whether no node has an object any more.
+func gone(err error) bool {
+	return errors.Is(err, phalanx.ErrNotFound) || errors.Is(err, phalanx.ErrLost) || errors.Is(err, phalanx.ErrDeleted)
+}
+
+// put makes an object of the attempt.
+func (l *life) put(ctx context.Context, name string, data []byte, meta phalanx.Meta) (Ref, error) {
+	l.mu.Lock()
+	if len(l.names) >= maxPuts && !l.names[name] {
+		l.mu.Unlock()
+		return Ref{}, invalid("put", fmt.Errorf("the attempt has made %d objects already", maxPuts))
+	}
+	l.names[name] = true
+	l.mu.Unlock()
+	id := phalanx.ObjectID(l.prefix + name)
+	info, err := l.store.Put(ctx, id, data, meta)
+	if err != nil {
+		return Ref{}, l.unlike(id, err)
+	}
+	r := RefOf(info)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.refs[r] {
+		l.refs[r] = true
+		l.made = append(l.made, r)
+	}
+	return r, nil
+}
+
+// unlike says what it means that an object has other bytes than those that were put before.
+func (l *life) unlike(id phalanx.ObjectID, err error) error {
+	if !errors.Is(err, phalanx.ErrExists) {
+		return err
+	}
+	if l.a.call.Deterministic {
+		return Permanent(&phalanx.Error{Op: "put", Object: id, Kind: phalanx.ErrMismatch, Err: fmt.Errorf("%w: %s", ErrNotDeterministic, l.a.call)})
+	}
+	return &phalanx.Error{Op: "put", Object: id, Kind: phalanx.ErrExists, Err: errors.New("the attempt has put other bytes under this name before")}
+}
+
+// checkPutName says what is wrong with the name of an object.
+func checkPutName(name string) error {
+	switch {
+	case name == "" || len(name) > maxPutName || !utf8.ValidString(name):
+		return fmt.Errorf("the name of an object has %d bytes; it has 1 to %d, of UTF-8", len(name), maxPutName)
+	case name[0] == '.':
+		return fmt.Errorf("the name %q begins with a dot", name)
+	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return fmt.Errorf("the name %q has a character that does not print", name)
+	}
+	return nil
+}
+
+// attemptContext is the Context that a task is given.
+type attemptContext struct {
+	context.Context
+	life *life
+}
+
+var _ Context = (*attemptContext)(nil)
+
+func (c *attemptContext) Key() string { return c.life.key }
+
+func (c *attemptContext) Fence() Fence { return c.life.a.fence }
+
+func (c *attemptContext) Attempt() int { return c.life.a.number }
+
+func (c *attemptContext) LastBeat() []byte { return c.life.a.progress }
+
+func (c *attemptContext) Beat(progress []byte) error {
+	if err := c.life.begin("beat"); err != nil {
+		return err
+	}
+	defer c.life.calls.Done()
+	if c.Err() != nil {
+		return reason(c)
+	}
+	return c.life.beaten(progress)
+}
+
+func (c *attemptContext) Put(name string, data []byte) (Ref, error) {
+	return c.PutAs(name, data, phalanx.Meta{})
+}
+
+func (c *attemptContext) PutAs(name string, data []byte, meta phalanx.Meta) (Ref, error) {
+	if err := c.life.begin("put"); err != nil {
+		return Ref{}, err
+	}
+	defer c.life.calls.Done()
+	if err := checkPutName(name); err != nil {
+		return Ref{}, invalid("put", err)
+	}
+	return c.life.put(c, name, data, meta)
+}
+
+func (c *attemptContext) Get(r Ref) (*storenode.View, error) {
+	if err := c.life.begin("get"); err != nil {
+		return nil, err
+	}
+	defer c.life.calls.Done()
+	if r.IsZero() || !c.life.knows(r) {
+		return nil, invalid("get", fmt.Errorf("%w: %q", ErrStrangeRef, r.id))
+	}
+	return c.life.get(c, r)
+}

@@ -1,0 +1,81 @@
+package workflow
+
+import (
+	"fmt"
+
+	"github.com/phalanx-go/phalanx/messages"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
+)
+
+// Rules that graphs obey beside those of the core.
+const (
+	// Support refuses what can be described, but no node can run yet.
+	Support core.Rule = "support"
+	// deterministicRule refuses the annotation where order shows (specification, Checks).
+	deterministicRule core.Rule = "deterministic"
+)
+
+// lower returns a recorded graph as the cores know it. This file alone knows what the core has no rule for: such a
+// graph is refused with a *CheckError of the rule Support.
+func lower(g *messages.Graph) (*core.Graph, error) {
+	names := g.Names()
+	out := &core.Graph{Tasks: make([]core.Task, len(g.Tasks))}
+	reads, plain := make([]int32, len(g.Tasks)), make([]bool, len(g.Tasks)) // the last task, and one, that reads it; whether one does without Catch
+	for v := range g.Tasks {
+		from, c := &g.Tasks[v], &g.Calls[g.Tasks[v].Call]
+		if why := unsupported(c); why != "" {
+			return nil, &CheckError{Rule: Support, Path: names[v : v+1], Why: fmt.Sprintf("%s %s, which no node can run yet", names[v], why), Fix: "leave it away"}
+		}
+		t := core.Task{Name: names[v], Deterministic: c.Deterministic, Checkpoint: c.Checkpoint, Effect: c.Effect, Compensates: c.Compensates}
+		for _, in := range from.Inputs {
+			if !in.OfTask() {
+				continue
+			}
+			if in.Kind == messages.InputRead {
+				return nil, &CheckError{Rule: Support, Path: names[v : v+1], Why: names[v] + " reads actors, which no node can run yet", Fix: "leave it away"}
+			}
+			if in.Kind == messages.InputCaught {
+				out.Tasks[in.N].Caught = true
+			} else {
+				plain[in.N] = true
+			}
+			if reads[in.N] != int32(v)+1 {
+				reads[in.N] = int32(v) + 1
+				t.Reads = append(t.Reads, int(in.N))
+			}
+		}
+		for _, p := range from.After {
+			if reads[p] != int32(v)+1 {
+				t.After = append(t.After, int(p))
+			}
+		}
+		out.Tasks[v] = t
+	}
+	for v, t := range out.Tasks {
+		if t.Caught && plain[v] {
+			return nil, &CheckError{Rule: core.Catch, Path: names[v : v+1], Why: fmt.Sprintf("the error of %s is caught by one task, and another one reads its output", names[v]), Fix: "catch it in both"}
+		}
+	}
+	return out, nil
+}
+
+// unsupported says what the core has no rule for; "": nothing.
+func unsupported(c *messages.GraphCall) string {
+	switch {
+	case c.Kind == messages.CallEvent:
+		return "waits for a signal"
+	case c.Kind == messages.CallSleep:
+		return "sleeps"
+	case c.Kind == messages.CallReduce:
+		return "is a Reduce"
+	case c.Expands:
+		return "returns a workflow"
+	case c.Actors || c.Snapshot:
+		return "makes actors"
+	case c.Limit != "":
+		return "has a Limit"
+	case c.Retries != 0:
+		return "has a Retry"
+	}
+	return ""
+}

@@ -1,0 +1,216 @@
+package workflow
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/phalanx-go/phalanx/messages"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
+)
+
+// program is a workflow on its way from steps to its recorded form.
+type program struct {
+	tasks     *Registry // for tasks that are only named; nil: none
+	graph     messages.Graph
+	index     map[*node]int
+	calls     map[messages.GraphCall]int32
+	constants map[string]uint32
+}
+
+// recorded returns the recorded form of the workflow that ends with root. Tasks are numbered in the order in which the
+// root's arguments lead to them, each after those that it needs itself.
+func recorded(root *node, tasks *Registry) (*messages.Graph, error) {
+	p := &program{tasks: tasks, index: map[*node]int{}, calls: map[messages.GraphCall]int32{}, constants: map[string]uint32{}}
+	type visit struct {
+		n    *node
+		next []*node // that n needs and are not visited yet
+	}
+	if root == nil {
+		return nil, invalid("workflow", fmt.Errorf("a step is zero: bind a task"))
+	}
+	stack := []visit{{root, root.needs()}}
+	for len(stack) > 0 {
+		top := &stack[len(stack)-1]
+		if len(top.next) > 0 {
+			n := top.next[0]
+			top.next = top.next[1:]
+			if n == nil {
+				return nil, invalid("workflow", fmt.Errorf("a step that others read or follow is zero: bind a task"))
+			}
+			if _, known := p.index[n]; !known {
+				stack = append(stack, visit{n, n.needs()})
+			}
+			continue
+		}
+		n := top.n
+		stack = stack[:len(stack)-1]
+		if _, known := p.index[n]; known { // by another way meanwhile
+			continue
+		}
+		if len(p.graph.Tasks) == core.MaxTasks {
+			return nil, &CheckError{Rule: core.Shape, Why: fmt.Sprintf("the workflow has more than %d tasks", core.MaxTasks), Fix: "have tasks return workflows of their own"}
+		}
+		if err := p.add(n); err != nil {
+			return nil, err
+		}
+	}
+	return &p.graph, p.graph.Validate()
+}
+
+// needs returns the steps that n reads or follows, with repeats.
+func (n *node) needs() (all []*node) {
+	for _, in := range n.in {
+		in.steps(func(s *node) { all = append(all, s) })
+	}
+	return append(all, n.after...)
+}
+
+// steps calls f with each step of an argument.
+func (in input) steps(f func(*node)) {
+	if in.value == nil && in.all == nil {
+		f(in.step)
+	}
+	for _, i := range in.all {
+		i.steps(f)
+	}
+}
+
+// add adds a step whose needs are all there.
+func (p *program) add(n *node) error {
+	call, err := n.call(p.tasks)
+	if err != nil {
+		return err
+	}
+	c, known := p.calls[call]
+	if !known {
+		c = int32(len(p.graph.Calls))
+		p.calls[call] = c
+		p.graph.Calls = append(p.graph.Calls, call)
+	}
+	t := messages.GraphTask{Call: c}
+	for _, in := range n.in {
+		if t.Inputs, err = p.inputs(t.Inputs, in); err != nil {
+			return invalid("workflow", fmt.Errorf("an argument of %s: %w", call, err))
+		}
+	}
+	for _, s := range n.after {
+		t.After = append(t.After, int32(p.index[s]))
+	}
+	slices.Sort(t.After)
+	t.After = slices.Compact(t.After)
+	p.index[n] = len(p.graph.Tasks)
+	p.graph.Tasks = append(p.graph.Tasks, t)
+	return nil
+}
+
+// inputs appends an argument, with what is in it.
+func (p *program) inputs(to []messages.GraphInput, in input) ([]messages.GraphInput, error) {
+	switch {
+	case in.value != nil:
+		n, err := p.constant(in.value)
+		return append(to, messages.GraphInput{Kind: messages.InputConstant, N: n}), err
+	case in.step != nil:
+		kind := [...]messages.GraphInputKind{modePlain: messages.InputTask, modeRead: messages.InputRead, modeCaught: messages.InputCaught}[in.mode]
+		return append(to, messages.GraphInput{Kind: kind, N: uint32(p.index[in.step])}), nil
+	}
+	to = append(to, messages.GraphInput{Kind: messages.InputList, N: uint32(len(in.all))})
+	for _, i := range in.all {
+		var err error
+		if to, err = p.inputs(to, i); err != nil {
+			return nil, err
+		}
+	}
+	return to, nil
+}
+
+// constant returns the number of a constant.
+func (p *program) constant(c *constant) (uint32, error) {
+	if c.codec.actors {
+		return 0, errActorValue
+	}
+	b, err := c.codec.encode(c.value)
+	if err != nil {
+		return 0, err
+	}
+	if len(b) > messages.MaxConstantBytes {
+		return 0, fmt.Errorf("a constant has %d bytes, more than %d: put it into the store and pass the Ref", len(b), messages.MaxConstantBytes)
+	}
+	n, known := p.constants[string(b)]
+	if !known {
+		n = uint32(len(p.graph.Constants))
+		p.constants[string(b)] = n
+		p.graph.Constants = append(p.graph.Constants, slices.Clone(b))
+	}
+	return n, nil
+}
+
+// call returns what a step runs, and what it promises.
+func (n *node) call(tasks *Registry) (messages.GraphCall, error) {
+	if n.kind == messages.CallEvent || n.kind == messages.CallSleep {
+		c := messages.GraphCall{Kind: n.kind, Name: n.name, Pause: n.pause}
+		if n.promise != (promise{}) {
+			return c, invalid("workflow", fmt.Errorf("%s has annotations: only tasks and Reduces have them", c))
+		}
+		return c, nil
+	}
+	p := n.promise
+	if n.kind == messages.CallReduce {
+		c := messages.GraphCall{Kind: n.kind, Op: n.op, Num: n.num, Deterministic: p.deterministic, Checkpoint: p.checkpoint, Effect: p.effect}
+		if only := (promise{deterministic: p.deterministic, checkpoint: p.checkpoint, effect: core.None}); p != only {
+			return c, invalid("workflow", fmt.Errorf("%s has annotations other than those of checkpoints", c))
+		}
+		if p.deterministic && n.shows {
+			return c, &CheckError{Rule: deterministicRule, Path: []string{c.String()}, Why: "a reduce of floats, of some inputs, or by an op of the application depends on the order in which its inputs arrive",
+				Fix: "leave Deterministic away"}
+		}
+		return c, nil
+	}
+	t := n.task
+	compensates, expands := t.compensate != nil, t.expands
+	if t.named {
+		if known, err := tasks.find(t.name, t.version); err == nil {
+			compensates, expands = known.compensate != nil, known.expands
+			p = known.promise
+			for _, o := range t.options {
+				o(&p)
+			}
+		}
+	}
+	return messages.GraphCall{Name: t.name, Version: t.version, Deterministic: p.deterministic, Checkpoint: p.checkpoint, Effect: p.effect,
+		Compensates: compensates, Expands: expands, Actors: t.makes.actors, Snapshot: p.snapshot, Timeout: p.timeout, Heartbeat: p.heartbeat,
+		Limit: p.limit, LimitMost: p.limitMost, Retries: p.retries}, nil
+}
+
+// arguments returns the arguments of a task of a recorded graph. The outputs of other tasks come from output.
+func arguments(g *messages.Graph, v int, output func(task int) (argument, error)) ([]argument, error) {
+	rest := g.Tasks[v].Inputs
+	var all []argument
+	for len(rest) > 0 {
+		a, behind, err := argumentOf(g, rest, output)
+		if err != nil {
+			return nil, err
+		}
+		all, rest = append(all, a), behind
+	}
+	return all, nil
+}
+
+// argumentOf returns the first argument of inputs, and the inputs behind it. Their depth was checked.
+func argumentOf(g *messages.Graph, inputs []messages.GraphInput, output func(task int) (argument, error)) (argument, []messages.GraphInput, error) {
+	in, rest := inputs[0], inputs[1:]
+	switch {
+	case in.OfTask():
+		a, err := output(int(in.N))
+		return a, rest, err
+	case in.Kind == messages.InputConstant:
+		return argument{bytes: g.Constants[in.N]}, rest, nil
+	}
+	list := argument{isList: true, list: make([]argument, in.N)}
+	for i := range list.list {
+		var err error
+		if list.list[i], rest, err = argumentOf(g, rest, output); err != nil {
+			return list, nil, err
+		}
+	}
+	return list, rest, nil
+}
