@@ -11,25 +11,6 @@ import (
 	"github.com/phalanx-go/phalanx/workflow"
 )
 
-// Txn is a transaction of the example of the thesis, figure 3.1.
-type Txn struct{ ID int }
-
-var (
-	begin = workflow.Func0("begin", 1, func(workflow.Context) (Txn, error) { return Txn{1}, nil })
-	lock  = workflow.Func2("lock", 1, func(workflow.Context, Txn, string) (bool, error) { return true, nil }).
-		Undo(func(workflow.Context, Txn, string) error { return nil })
-	reserve = workflow.Func2("reserve", 1, func(workflow.Context, Txn, bool) (bool, error) { return true, nil }).
-		With(workflow.Deterministic, workflow.NoEffect, workflow.NoCheckpoint)
-	finish = workflow.Func3("finish", 1, func(workflow.Context, Txn, bool, bool) (string, error) { return "booked", nil })
-)
-
-func trip() workflow.Step[string] {
-	t := begin.Bind()
-	hotel := reserve.Bind(t, lock.Bind(t, workflow.Value("hotel")))
-	flight := reserve.Bind(t, lock.Bind(t, workflow.Value("flight")))
-	return finish.Bind(t, hotel, flight)
-}
-
 func TestCheckOfTheTrip(t *testing.T) {
 	waits, err := workflow.Check(trip())
 	if err != nil {

@@ -60,13 +60,14 @@ type Try struct {
 // Recording is what an attempt was given, and what it has made: enough to run it again. It can be kept as JSON. Objects that Refs
 // name are not in it.
 type Recording struct {
-	Task    string          `json:"task"` // name@version
-	Key     string          `json:"key"`
-	Inputs  []RecordedInput `json:"inputs,omitempty"`
-	Output  []byte          `json:"output"`
-	Expands bool            `json:"expands,omitempty"` // Output is a workflow
-	Digest  string          `json:"digest"`            // of Output
-	Objects []Ref           `json:"objects,omitempty"` // that the attempt has made
+	Task          string          `json:"task"` // name@version
+	Key           string          `json:"key"`
+	Inputs        []RecordedInput `json:"inputs,omitempty"`
+	Output        []byte          `json:"output"`
+	Expands       bool            `json:"expands,omitempty"`       // Output is a workflow
+	Deterministic bool            `json:"deterministic,omitempty"` // as the task is annotated
+	Digest        string          `json:"digest"`                  // of Output
+	Objects       []Ref           `json:"objects,omitempty"`       // that the attempt has made
 }
 
 // RecordedInput is an argument of an attempt: bytes, a list, or the error of another task.
@@ -201,7 +202,7 @@ func constants(in input) (supply, error) {
 // record runs an attempt and returns what it was given and has made.
 func (t *Trial) record(ctx context.Context, a *attempt, tasks *Registry) (Recording, error) {
 	e := t.runner(tasks).run(ctx, a, nil)
-	r := Recording{Task: a.call.String(), Key: keyOf(a), Expands: e.expands}
+	r := Recording{Task: a.call.String(), Key: keyOf(a), Expands: e.expands, Deterministic: a.call.Deterministic}
 	for _, s := range a.args {
 		r.Inputs = append(r.Inputs, s.recorded())
 	}
