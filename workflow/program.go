@@ -181,34 +181,34 @@ func (n *node) call(tasks *Registry) (messages.GraphCall, error) {
 		Limit: p.limit, LimitMost: p.limitMost, Retries: p.retries}, nil
 }
 
-// arguments returns the arguments of a task of a recorded graph. The outputs of other tasks come from output.
-func arguments(g *messages.Graph, v int, output func(task int) (argument, error)) ([]argument, error) {
+// supplies returns the arguments of a task of a recorded graph. The outputs of other tasks come from output.
+func supplies(g *messages.Graph, v int, output func(task int) (given, error)) ([]supply, error) {
 	rest := g.Tasks[v].Inputs
-	var all []argument
+	var all []supply
 	for len(rest) > 0 {
-		a, behind, err := argumentOf(g, rest, output)
+		s, behind, err := supplyOf(g, rest, output)
 		if err != nil {
 			return nil, err
 		}
-		all, rest = append(all, a), behind
+		all, rest = append(all, s), behind
 	}
 	return all, nil
 }
 
-// argumentOf returns the first argument of inputs, and the inputs behind it. Their depth was checked.
-func argumentOf(g *messages.Graph, inputs []messages.GraphInput, output func(task int) (argument, error)) (argument, []messages.GraphInput, error) {
+// supplyOf returns the first argument of inputs, and the inputs behind it. Their depth was checked.
+func supplyOf(g *messages.Graph, inputs []messages.GraphInput, output func(task int) (given, error)) (supply, []messages.GraphInput, error) {
 	in, rest := inputs[0], inputs[1:]
 	switch {
 	case in.OfTask():
-		a, err := output(int(in.N))
-		return a, rest, err
+		out, err := output(int(in.N))
+		return supply{given: out}, rest, err
 	case in.Kind == messages.InputConstant:
-		return argument{bytes: g.Constants[in.N]}, rest, nil
+		return supply{given: given{bytes: g.Constants[in.N]}}, rest, nil
 	}
-	list := argument{isList: true, list: make([]argument, in.N)}
+	list := supply{isList: true, list: make([]supply, in.N)}
 	for i := range list.list {
 		var err error
-		if list.list[i], rest, err = argumentOf(g, rest, output); err != nil {
+		if list.list[i], rest, err = supplyOf(g, rest, output); err != nil {
 			return list, nil, err
 		}
 	}

@@ -1,0 +1,179 @@
+package workflow
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/messages"
+)
+
+// crosses checks that a value is the same after it was encoded and decoded.
+func crosses[T any](t *testing.T, v T) {
+	t.Helper()
+	c := codecFor[T]()
+	b, err := c.encode(v)
+	if err != nil {
+		t.Errorf("%v: %v", v, err)
+		return
+	}
+	got, err := c.decode(b)
+	if m, ok := any(v).(proto.Message); ok && err == nil && proto.Equal(m, got.(proto.Message)) {
+		return
+	}
+	if err != nil || !reflect.DeepEqual(got, v) {
+		t.Errorf("%v became %v, %v", v, got, err)
+	}
+}
+
+type tree struct {
+	Name string
+	Of   []tree
+	Next *tree
+	Refs map[int]Ref `json:",omitempty"`
+	skip func()
+}
+
+func TestCodecs(t *testing.T) {
+	crosses(t, []byte("a\xff"))
+	crosses(t, []float32{1, 2.5})
+	crosses(t, []uint64{1 << 63})
+	crosses(t, []int{1, 2})
+	crosses(t, map[string]bool{"a": true})
+	crosses(t, time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC))
+	crosses(t, netip.MustParseAddr("::1"))
+	crosses(t, "x\ufffd \\ufffd \\\\ufffd é")
+	crosses(t, None{})
+	crosses(t, &messages.Generation{Epoch: 7})
+	crosses(t, Ref{"an/object", 7, phalanx.Digest{1}})
+	crosses(t, []*Ref{nil, {"o", 0, phalanx.Digest{1}}})
+	crosses(t, ActorRef{"a", 3})
+	crosses(t, ActorRef{})
+	if b, err := codecFor[Ref]().encode(Ref{}); err != nil || string(b) != "null" {
+		t.Errorf("%s, %v", b, err)
+	}
+	if _, err := codecFor[*messages.Generation]().encode((*messages.Generation)(nil)); err == nil {
+		t.Error("a nil message was encoded: it would come back as an empty one")
+	}
+	if _, err := codecFor[[]uint32]().decode(make([]byte, 6)); err == nil {
+		t.Error("6 bytes are an array of 4-byte elements")
+	}
+}
+
+// Values do not share memory with the bytes that they were made of: those are the store's.
+func TestDecodingCopies(t *testing.T) {
+	for _, c := range []codec{codecFor[[]byte](), codecFor[[]int8](), codecFor[string](), codecFor[json.RawMessage]()} {
+		b := []byte(`"abc"`)
+		v, err := c.decode(b)
+		before := fmt.Sprint(v)
+		clear(b)
+		if err != nil || fmt.Sprint(v) != before {
+			t.Errorf("%v: %v, %v", c.typ, v, err)
+		}
+	}
+}
+
+// The JSON encoder replaces what is not UTF-8 in silence; the codec refuses it.
+func TestTextThatIsNotUTF8(t *testing.T) {
+	for _, v := range []any{"\xff", map[string]int{"a\xff": 1}, []string{"ok", "\\\xff"}, tree{Name: "\xc3"}, json.RawMessage("\"\xff\"")} {
+		if _, err := mustCodec(reflect.TypeOf(fits(v))).encode(fits(v)); !errors.Is(err, errNotUTF8) {
+			t.Errorf("%q: %v", v, err)
+		}
+	}
+	for _, v := range []string{`\ufffd`, `\\ufffd`, "\ufffd", "\\\ufffd", `"\ufffd`} {
+		crosses(t, v)
+	}
+}
+
+// fits returns a tree without its private field.
+func fits(v any) any {
+	if tr, ok := v.(tree); ok {
+		return struct{ Name string }{tr.Name}
+	}
+	return v
+}
+
+type sealed struct{ r Ref }
+
+func (s sealed) MarshalJSON() ([]byte, error)  { return json.Marshal(s.r) }
+func (s *sealed) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, &s.r) }
+
+func TestTypesThatAreRefused(t *testing.T) {
+	for want, typ := range map[string]reflect.Type{
+		"nobody finds its workflow.Ref": reflect.TypeFor[[]sealed](),
+		"skip is not exported":          reflect.TypeFor[tree](),
+		"interface does not say":        reflect.TypeFor[Outcome[int]](), // an argument only
+		"not exported":                  reflect.TypeFor[big.Int](),
+	} {
+		if _, why := codecOf(typ); !strings.Contains(why, want) {
+			t.Errorf("%v: %q", typ, why)
+		}
+	}
+	if _, why := readerOf(reflect.TypeFor[[][]Outcome[int]]()); why != "" {
+		t.Error(why)
+	}
+	if _, why := readerOf(reflect.TypeFor[Outcome[chan int]]()); why == "" {
+		t.Error("an outcome of a channel is read")
+	}
+}
+
+type box struct {
+	One  Ref
+	Self *box
+	Many []map[string][2]Ref
+	Not  Ref `json:"-"`
+	inner
+}
+type inner struct{ In Ref }
+
+func TestFindingRefs(t *testing.T) {
+	r := func(id string) Ref { return Ref{id: phalanx.ObjectID(id)} }
+	v := box{One: r("a"), Self: &box{One: r("b")}, Many: []map[string][2]Ref{{"k": {r("c"), r("d")}}}, Not: r("x"), inner: inner{r("e")}}
+	var found []string
+	err := codecFor[box]().finds.find(v, func(r Ref) error {
+		if !r.IsZero() {
+			found = append(found, string(r.ID()))
+		}
+		return nil
+	})
+	if err != nil || strings.Join(found, "") != "abcde" && strings.Join(found, "") != "abecd" {
+		t.Errorf("%q, %v", found, err)
+	}
+	if codecFor[map[string][]time.Time]().finds != nil {
+		t.Error("times have Refs")
+	}
+	if err := codecFor[[]Ref]().finds.find(make([]Ref, maxRefs), func(Ref) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	if err := codecFor[[]Ref]().finds.find(make([]Ref, maxRefs+1), func(Ref) error { return nil }); err == nil {
+		t.Error("more Refs than are allowed")
+	}
+}
+
+func FuzzRef(f *testing.F) {
+	f.Add([]byte(`{"ref":"a","size":1,"digest":"00000000000000000000000000000001"}`))
+	f.Add([]byte(`null`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var r Ref
+		if r.UnmarshalJSON(b) != nil {
+			return
+		}
+		form, err := r.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again Ref
+		if err := again.UnmarshalJSON(form); err != nil || again != r {
+			t.Fatalf("%+v became %+v, %v", r, again, err)
+		}
+	})
+}

@@ -1,0 +1,160 @@
+package workflow_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/workflow"
+)
+
+// What no node can run yet is refused by name, not left away.
+func TestCheckRefusesWhatIsNotSupported(t *testing.T) {
+	grad := workflow.Func0("grad", 1, func(workflow.Context) ([]float32, error) { return nil, nil })
+	use := workflow.Do1("use", 1, func(workflow.Context, []float32) error { return nil })
+	actor := workflow.Func0("actor", 1, func(workflow.Context) (workflow.ActorRef, error) { return workflow.ActorRef{}, nil })
+	look := workflow.Do1("look", 1, func(workflow.Context, workflow.ActorRef) error { return nil })
+	wait := workflow.Do1("wait", 1, func(workflow.Context, string) error { return nil })
+	for want, s := range map[string]workflow.AnyStep{
+		"event approve waits for a signal": wait.Bind(workflow.Event[string]("approve", grad.Bind())),
+		"sleep sleeps":                     workflow.After(grad.Bind(), workflow.Sleep(time.Hour)),
+		"reduce is a Reduce":               use.Bind(workflow.Reduce(phalanx.Sum, 1, workflow.Arg[[]float32](grad.Bind()), grad.Bind())),
+		"f returns a workflow":             workflow.Expand0("f", 1, func(workflow.Context) (workflow.Step[int], error) { return workflow.Step[int]{}, nil }).Bind(),
+		"actor makes actors":               look.Bind(workflow.Read(actor.Bind())),
+		"grad makes actors":                grad.Bind().With(workflow.Snapshot),
+		"grad has a Limit":                 grad.With(workflow.Limit("gpu", 3)).Bind(),
+		"grad has a Retry":                 grad.With(workflow.Retry(0)).Bind(),
+		"use reads actors":                 use.Bind(workflow.Read(grad.Bind())),
+	} {
+		_, err := workflow.Check(s)
+		var refused *workflow.CheckError
+		if !errors.As(err, &refused) || refused.Rule != workflow.Support || !errors.Is(err, phalanx.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+		if d, err := workflow.Describe(s); err != nil || !strings.Contains(d.Refused, want) || !strings.HasPrefix(d.DOT(), "digraph") {
+			t.Errorf("%s: %v, %v", want, d, err)
+		}
+	}
+}
+
+// Programs that are wrong in themselves.
+func TestProgramsThatAreWrong(t *testing.T) {
+	take := workflow.Do1("take", 1, func(workflow.Context, []byte) error { return nil })
+	num := workflow.Do1("num", 1, func(workflow.Context, float64) error { return nil })
+	text := workflow.Do1("text", 1, func(workflow.Context, string) error { return nil })
+	grad := workflow.Func0("grad", 1, func(workflow.Context) ([]float32, error) { return nil, nil })
+	look := workflow.Do1("look", 1, func(workflow.Context, workflow.ActorRef) error { return nil })
+	both := workflow.Do2("both", 1, func(workflow.Context, []float32, workflow.Outcome[[]float32]) error { return nil })
+	reduced := workflow.Reduce(phalanx.Sum, 0, workflow.Arg[[]float32](grad.Bind()))
+	g := grad.Bind()
+	for want, s := range map[string]workflow.AnyStep{
+		"a constant has 65537 bytes":       take.Bind(workflow.Value(make([]byte, 64<<10+1))),
+		"NaN":                              num.Bind(workflow.Value(math.NaN())),
+		"not UTF-8":                        text.Bind(workflow.Value("\xff")),
+		"an actor is no constant":          look.Bind(workflow.Value(workflow.ActorRef{})),
+		"a step is zero":                   workflow.Step[int]{},
+		"read or follow is zero":           take.Bind(workflow.Step[[]byte]{}),
+		"is caught by one task":            both.Bind(g, workflow.Catch(g)),
+		"sleep 1s has annotations":         workflow.Sleep(time.Second).With(workflow.NoEffect),
+		"order in which its inputs arrive": reduced.With(workflow.Deterministic),
+		"other than those of checkpoints":  reduced.With(workflow.Timeout(time.Second)),
+	} {
+		if _, err := workflow.Check(s); !errors.Is(err, phalanx.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	if _, err := workflow.Check(take.Bind(workflow.Value(make([]byte, 64<<10)))); err != nil {
+		t.Error(err)
+	}
+	for what, wrong := range map[string]func(){
+		"an event without a name": func() { workflow.Event[int]("") },
+		"a negative sleep":        func() { workflow.Sleep(-1) },
+		"a reduce of bits":        func() { workflow.Reduce(phalanx.Xor, 0, workflow.Arg[[]float32](grad.Bind())) },
+		"a reduce of too many":    func() { workflow.Reduce(phalanx.Sum, 2, workflow.Arg[[]float32](grad.Bind())) },
+		"a timeout of nothing":    func() { workflow.Timeout(0) },
+		"a silence of nothing":    func() { workflow.Heartbeat(0) },
+		"a limit of none":         func() { workflow.Limit("x", 0) },
+		"fewer than no retries":   func() { workflow.Retry(-1) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error(what)
+				}
+			}()
+			wrong()
+		}()
+	}
+}
+
+// A task that is only named has the annotations of the registered one.
+func TestNamedTasks(t *testing.T) {
+	draw := workflow.Func0("draw", 2, func(workflow.Context) (int, error) { return 4, nil }).With(workflow.NoEffect, workflow.NoCheckpoint)
+	commit := workflow.Do1("commit", 1, func(workflow.Context, int) error { return nil })
+	s := commit.Bind(workflow.Named0[int]("draw", 2).Bind())
+	if _, err := workflow.Check(s); err != nil { // by itself it is a task without annotations
+		t.Error(err)
+	}
+	if _, err := workflow.Check(s, workflow.Tasks(commit), workflow.Tasks(draw)); err == nil || !strings.HasPrefix(err.Error(), "cut: ") {
+		t.Error(err)
+	}
+	s = commit.Bind(workflow.Named0[int]("draw", 2).Bind().With(workflow.SyncCheckpoint))
+	if _, err := workflow.Check(s, workflow.Tasks(draw)); err != nil {
+		t.Error(err)
+	}
+}
+
+// One step that is bound twice is one task; equal steps are two.
+func TestSharedSteps(t *testing.T) {
+	one := workflow.Func0("one", 1, func(workflow.Context) (int, error) { return 1, nil })
+	add := workflow.Func2("add", 1, func(_ workflow.Context, a, b int) (int, error) { return a + b, nil })
+	s := one.Bind()
+	for want, step := range map[int]workflow.AnyStep{2: add.Bind(s, s), 3: add.Bind(one.Bind(), one.Bind())} {
+		if d, err := workflow.Describe(step); err != nil || len(d.Tasks) != want {
+			t.Errorf("%+v, %v; want %d tasks", d, err, want)
+		}
+	}
+}
+
+// The description of a workflow with everything in it, as DOT and as JSON.
+func TestDescription(t *testing.T) {
+	note := workflow.Do2("note", 1, func(workflow.Context, Order, workflow.Outcome[string]) error { return nil }).
+		Compensate(func(workflow.Context, Order, workflow.Outcome[string], workflow.None) error { return nil }).
+		With(workflow.Timeout(time.Minute), workflow.Heartbeat(time.Second), workflow.Limit(`a"b`, 2), workflow.Retry(5))
+	more := workflow.Expand0("more", 1, func(workflow.Context) (workflow.Step[string], error) { return workflow.Step[string]{}, nil })
+	s := note.Bind(trip(), workflow.Catch(workflow.After(more.Bind(), workflow.Event[int]("go"))))
+	for name, step := range map[string]workflow.AnyStep{"trip": trip(), "all": s, "pipeline": pipeline(1)} {
+		d, err := workflow.Describe(step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		form, err := json.MarshalIndent(d, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "testdata/"+name+".dot", d.DOT())
+		golden(t, "testdata/"+name+".json", string(form)+"\n")
+	}
+}
+
+// golden compares a text with a file. UPDATE=1 writes the file.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s is now\n%s", file, got)
+	}
+}
