@@ -56,4 +56,4 @@ func (r reading[T]) input() input { return input{step: r.n, mode: modeRead} }
 func (r reading[T]) is(T)         {}
 
 // Read is the output of a step as an argument, whose actors the task only reads.
-func Read[T any](s Step[T]) Arg[T] { return reading[T]{s.n} }
+func Read[T any](s Step[T]) Arg[T] { return reading[T](s) }

@@ -21,4 +21,4 @@ func (c catching[T]) is(Outcome[T]) {}
 
 // Catch is the outcome of a step as an argument: the run goes on if the step fails. All that read a step
 // catch its error, or none.
-func Catch[T any](s Step[T]) Arg[Outcome[T]] { return catching[T]{s.n} }
+func Catch[T any](s Step[T]) Arg[Outcome[T]] { return catching[T](s) }

@@ -16,12 +16,12 @@ type finder struct {
 
 // finderOf returns nil if no value of t has a Ref.
 func finderOf(t reflect.Type) *finder {
+	if !holds(t, reflect.TypeFor[Ref](), map[reflect.Type]bool{}) {
+		return nil
+	}
 	f := &finder{into: map[reflect.Type]bool{}}
 	for part := range parts(t) {
 		f.into[part] = holds(part, reflect.TypeFor[Ref](), map[reflect.Type]bool{})
-	}
-	if !f.into[t] {
-		return nil
 	}
 	return f
 }

@@ -20,6 +20,11 @@ type program struct {
 // recorded returns the recorded form of the workflow that ends with root. Tasks are numbered in the order in which the
 // root's arguments lead to them, each after those that it needs itself.
 func recorded(root *node, tasks *Registry) (*messages.Graph, error) {
+	return recordedUpTo(core.MaxTasks, root, tasks)
+}
+
+// recordedUpTo is recorded, for a workflow of so many tasks at most.
+func recordedUpTo(most int, root *node, tasks *Registry) (*messages.Graph, error) {
 	p := &program{tasks: tasks, index: map[*node]int{}, calls: map[messages.GraphCall]int32{}, constants: map[string]uint32{}}
 	type visit struct {
 		n    *node
@@ -47,8 +52,8 @@ func recorded(root *node, tasks *Registry) (*messages.Graph, error) {
 		if _, known := p.index[n]; known { // by another way meanwhile
 			continue
 		}
-		if len(p.graph.Tasks) == core.MaxTasks {
-			return nil, &CheckError{Rule: core.Shape, Why: fmt.Sprintf("the workflow has more than %d tasks", core.MaxTasks), Fix: "have tasks return workflows of their own"}
+		if len(p.graph.Tasks) == most {
+			return nil, &CheckError{Rule: core.Shape, Why: fmt.Sprintf("the workflow has more than %d tasks", most), Fix: "have tasks return workflows of their own"}
 		}
 		if err := p.add(n); err != nil {
 			return nil, err
