@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -273,26 +276,18 @@ func reason(ctx context.Context) error {
 
 // encode makes the output of an attempt of the value that the function has returned.
 func (r *runner) encode(ctx context.Context, t *Task, a *attempt, life *life, e *ended) {
-	b, err := r.bytes(t, e.value)
+	b, refs, err := r.bytes(t, e.value)
 	if err != nil {
 		e.err, e.final = invalid("run", fmt.Errorf("its output cannot go on: %w", err)), true
 		return
 	}
-	if !t.expands {
-		err = t.makes.finds.find(e.value, func(ref Ref) error {
-			if !life.knows(ref) {
-				return fmt.Errorf("%w: %q", ErrStrangeRef, ref.id)
-			}
-			if !ref.IsZero() {
-				e.refs = append(e.refs, ref)
-			}
-			return nil
-		})
-		if err != nil {
-			e.err, e.final = invalid("run", err), true
+	for _, ref := range refs {
+		if !life.knows(ref) {
+			e.err, e.final = invalid("run", fmt.Errorf("%w: %q", ErrStrangeRef, ref.id)), true
 			return
 		}
 	}
+	e.refs = refs
 	e.expands = t.expands
 	e.output = core.Output{Size: int64(len(b)), Digest: dataplane.DigestBytes(b)}
 	if len(b) <= maxInline {
@@ -311,14 +306,24 @@ func (r *runner) encode(ctx context.Context, t *Task, a *attempt, life *life, e 
 	e.object, e.made, e.output.Digest = ref, life.made, ref.digest
 }
 
-// bytes encodes an output: a workflow, if the task returns one.
-func (r *runner) bytes(t *Task, value any) ([]byte, error) {
+// bytes encodes an output, or the workflow that a task returns, and returns the Refs in it.
+func (r *runner) bytes(t *Task, value any) (b []byte, refs []Ref, err error) {
 	if !t.expands {
-		return t.makes.encode(value)
+		if b, err = t.makes.encode(value); err != nil {
+			return nil, nil, err
+		}
+		err = t.makes.finds.find(value, func(ref Ref) error {
+			if !ref.IsZero() {
+				refs = append(refs, ref)
+			}
+			return nil
+		})
+		return b, refs, err
 	}
-	g, err := recorded(value.(AnyStep).node(), r.tasks)
-	if err != nil {
-		return nil, err
+	p := programOf(r.tasks)
+	if err = p.record(value.(AnyStep).node(), core.MaxTasks); err != nil {
+		return nil, nil, err
 	}
-	return messages.MarshalGraph(g)
+	b, err = messages.MarshalGraph(&p.graph)
+	return b, slices.SortedFunc(maps.Keys(p.refs), func(x, y Ref) int { return strings.Compare(string(x.id), string(y.id)) }), err
 }

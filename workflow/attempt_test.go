@@ -321,6 +321,8 @@ func TestContextAfterItsAttempt(t *testing.T) {
 		return r, c.Beat([]byte{})
 	}).With(NoEffect)
 	b := benchOf(t, f)
+	store := &countingStore{objects: b.store} // it does not look at contexts
+	b.store = store
 	info, err := b.store.Put(t.Context(), "in", []byte("abc"), phalanx.Meta{})
 	if err != nil {
 		t.Fatal(err)
@@ -334,10 +336,41 @@ func TestContextAfterItsAttempt(t *testing.T) {
 		is(t, err, ErrEnded, phalanx.ErrClosed)
 	}
 	is(t, context.Cause(kept), ErrEnded)
+	if store.calls != 1 {
+		t.Errorf("the store was called %d times", store.calls)
+	}
 	select {
 	case <-kept.Done():
 	default:
 		t.Error("Done is open")
+	}
+}
+
+// The views of inputs are released before the task begins, those of the task when it has returned.
+func TestViewsAreReleased(t *testing.T) {
+	var store *countingStore
+	bytes := Func0("bytes", 1, func(Context) ([]byte, error) { return nil, nil })
+	f := Func2("f", 1, func(c Context, in []byte, r Ref) (int, error) {
+		if store.held != 0 {
+			t.Errorf("%d views of inputs are held", store.held)
+		}
+		a, err1 := c.Get(r)
+		_, err2 := c.Get(r)
+		a.Release()
+		if store.held != 1 {
+			t.Errorf("%d views are held", store.held)
+		}
+		return 0, errors.Join(err1, err2)
+	})
+	b := benchOf(t, f)
+	store = &countingStore{objects: b.store}
+	b.store = store
+	info, err := store.Put(t.Context(), "in", []byte("abc"), phalanx.Meta{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := b.run(t.Context(), b.of(f.Bind(bytes.Bind(), Value(RefOf(info))), given{object: RefOf(info)}), nil); e.err != nil || store.held != 0 {
+		t.Errorf("%v, %d views are held", e.err, store.held)
 	}
 }
 

@@ -45,6 +45,9 @@ func merged(all []*Registry) *Registry {
 	}
 	out := Tasks()
 	for _, r := range all {
+		if r == nil {
+			continue
+		}
 		for name, t := range r.tasks {
 			if out.tasks[name] == nil {
 				out.tasks[name] = t

@@ -182,12 +182,15 @@ func TestStrangeRefs(t *testing.T) {
 		}
 		return r, err
 	})
-	b := benchOf(t, leak, pass).on(n)
-	e := b.run(t.Context(), b.of(leak.Bind()), nil)
-	is(t, e.err, ErrStrangeRef, phalanx.ErrInvalid)
-	contains(t, e.err, "leak@1", `"strange"`)
-	if !e.final {
-		t.Error("it is repeated")
+	expand := Expand0("expand", 1, func(Context) (Step[Ref], error) { return pass.Bind(Value(RefOf(info))), nil })
+	b := benchOf(t, leak, pass, expand).on(n)
+	for what, s := range map[string]AnyStep{"leak@1": leak.Bind(), "expand@1": expand.Bind()} {
+		e := b.run(t.Context(), b.of(s), nil)
+		is(t, e.err, ErrStrangeRef, phalanx.ErrInvalid)
+		contains(t, e.err, what, `"strange"`)
+		if !e.final {
+			t.Error("it is repeated")
+		}
 	}
 	if e := b.ok(b.of(pass.Bind(Value(RefOf(info))))); len(e.refs) != 1 || e.refs[0] != RefOf(info) {
 		t.Errorf("%+v", e)
@@ -196,7 +199,7 @@ func TestStrangeRefs(t *testing.T) {
 	lie := RefOf(info)
 	lie.digest[0]++
 	a := b.of(pass.Bind(Value(lie)))
-	e = b.run(t.Context(), a, nil)
+	e := b.run(t.Context(), a, nil)
 	is(t, e.err, phalanx.ErrMismatch)
 }
 

@@ -15,23 +15,31 @@ type program struct {
 	index     map[*node]int
 	calls     map[messages.GraphCall]int32
 	constants map[string]uint32
+	refs      map[Ref]bool // in constants
 }
 
 // recorded returns the recorded form of the workflow that ends with root. Tasks are numbered in the order in which the
 // root's arguments lead to them, each after those that it needs itself.
 func recorded(root *node, tasks *Registry) (*messages.Graph, error) {
-	return recordedUpTo(core.MaxTasks, root, tasks)
+	p := programOf(tasks)
+	if err := p.record(root, core.MaxTasks); err != nil {
+		return nil, err
+	}
+	return &p.graph, nil
 }
 
-// recordedUpTo is recorded, for a workflow of so many tasks at most.
-func recordedUpTo(most int, root *node, tasks *Registry) (*messages.Graph, error) {
-	p := &program{tasks: tasks, index: map[*node]int{}, calls: map[messages.GraphCall]int32{}, constants: map[string]uint32{}}
+func programOf(tasks *Registry) *program {
+	return &program{tasks: tasks, index: map[*node]int{}, calls: map[messages.GraphCall]int32{}, constants: map[string]uint32{}, refs: map[Ref]bool{}}
+}
+
+// record records the workflow that ends with root, of so many tasks at most.
+func (p *program) record(root *node, most int) error {
 	type visit struct {
 		n    *node
 		next []*node // that n needs and are not visited yet
 	}
 	if root == nil {
-		return nil, invalid("workflow", fmt.Errorf("a step is zero: bind a task"))
+		return invalid("workflow", fmt.Errorf("a step is zero: bind a task"))
 	}
 	stack := []visit{{root, root.needs()}}
 	for len(stack) > 0 {
@@ -40,7 +48,7 @@ func recordedUpTo(most int, root *node, tasks *Registry) (*messages.Graph, error
 			n := top.next[0]
 			top.next = top.next[1:]
 			if n == nil {
-				return nil, invalid("workflow", fmt.Errorf("a step that others read or follow is zero: bind a task"))
+				return invalid("workflow", fmt.Errorf("a step that others read or follow is zero: bind a task"))
 			}
 			if _, known := p.index[n]; !known {
 				stack = append(stack, visit{n, n.needs()})
@@ -53,13 +61,13 @@ func recordedUpTo(most int, root *node, tasks *Registry) (*messages.Graph, error
 			continue
 		}
 		if len(p.graph.Tasks) == most {
-			return nil, &CheckError{Rule: core.Shape, Why: fmt.Sprintf("the workflow has more than %d tasks", most), Fix: "have tasks return workflows of their own"}
+			return &CheckError{Rule: core.Shape, Why: fmt.Sprintf("the workflow has more than %d tasks", most), Fix: "have tasks return workflows of their own"}
 		}
 		if err := p.add(n); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return &p.graph, p.graph.Validate()
+	return p.graph.Validate()
 }
 
 // needs returns the steps that n reads or follows, with repeats.
@@ -139,6 +147,14 @@ func (p *program) constant(c *constant) (uint32, error) {
 	}
 	if len(b) > messages.MaxConstantBytes {
 		return 0, fmt.Errorf("a constant has %d bytes, more than %d: put it into the store and pass the Ref", len(b), messages.MaxConstantBytes)
+	}
+	if err := c.codec.finds.find(c.value, func(r Ref) error {
+		if !r.IsZero() {
+			p.refs[r] = true
+		}
+		return nil
+	}); err != nil {
+		return 0, err
 	}
 	n, known := p.constants[string(b)]
 	if !known {

@@ -51,6 +51,12 @@ func TestRecordedFormIsTheSame(t *testing.T) {
 	if d := messages.FirstDifference(left, right); d != "task 3 is other@1, and add@1" {
 		t.Error(d)
 	}
+	bytes := []byte("abc")
+	constant, _ := form(Do1("take", 1, func(Context, []byte) error { return nil }).Bind(Value(bytes)))
+	clear(bytes)
+	if string(constant.Constants[0]) != "abc" {
+		t.Errorf("a program changes what is recorded: %q", constant.Constants)
+	}
 	c := left.Calls[left.Tasks[0].Call]
 	if c.Name != "add" || c.Effect != core.None || c.Checkpoint != core.Async {
 		t.Errorf("%+v", c)
@@ -109,10 +115,11 @@ func TestInputsAreRecorded(t *testing.T) {
 
 // A workflow of more tasks than are allowed is refused while it is recorded.
 func TestTooManyTasks(t *testing.T) {
-	if g, err := recordedUpTo(100, chain(100).node(), nil); err != nil || len(g.Tasks) != 100 {
+	p := programOf(nil)
+	if err := p.record(chain(100).node(), 100); err != nil || len(p.graph.Tasks) != 100 {
 		t.Error(err)
 	}
-	_, err := recordedUpTo(100, chain(101).node(), nil)
+	err := programOf(nil).record(chain(101).node(), 100)
 	var refused *CheckError
 	if !errors.As(err, &refused) || refused.Rule != core.Shape || !errors.Is(err, phalanx.ErrInvalid) {
 		t.Error(err)
