@@ -1,5 +1,13 @@
-// Package workflow describes workflows, tasks that depend on each other, and checks them. No
-// program can run them yet.
+// Package workflow describes workflows, tasks that depend on each other, checks them, and runs single attempts of tasks.
+//
+// # Promises come first
+//
+// A task without annotations promises to be idempotent: a repeat under the same Context.Key, even at the same time, has no
+// second effect and returns what the first did. A run repeats tasks when nodes fail, so a task that does not keep this takes effect
+// twice. Each such task is logged once, unless it says Idempotent. The other ways are NoEffect, Undo, and Deterministic
+// (specification of workflows, sections 1.1 and 1.2). Package worktest tests each promise.
+//
+// # Programs
 //
 // A program registers functions as tasks and binds them to each other's outputs:
 //
@@ -8,7 +16,26 @@
 //
 //	func model() workflow.Step[Model] { return train.Bind(draw.Bind()) }
 //
-// A task promises by its annotations what a run may do with it. Without any it is idempotent: a
-// repeat under the same key has no second effect and returns what the first did. Check says whether a
-// workflow keeps what its tasks promise, and what they wait for (specification of workflows, section 1).
+// Check says whether a workflow keeps what its tasks promise, and what they wait for. Describe returns it for people, as a picture
+// in DOT and as JSON.
+//
+// # Arguments and outputs
+//
+// Bytes and arrays of numbers go between tasks as they are, protobuf messages as such, and other types as JSON; types that lose
+// something on the way are refused when a task is made, and texts that are not UTF-8 when they are encoded. A function owns its
+// arguments: they are copies. An output above 64 KB becomes an object in the store by itself. A large value that a
+// task does not want to copy is a Ref: Context.Put makes one, Context.Get reads it where it is. Constants have at most 64 KB.
+//
+// # What runs
+//
+// Trial runs single attempts, of a task, its undo or its compensation, in this process, as a node will run them for a workflow: with
+// timeouts, heartbeats, panics as errors, and objects.
+//
+// No program can run a whole workflow yet. Check refuses, by a CheckError of the rule Support, what can be described and has no
+// rules yet: Event, Sleep, Reduce, tasks that return workflows (Expand0 to Expand3), actors (ActorRef, Read, Snapshot), Limit and Retry.
+//
+// # Concurrency
+//
+// Tasks, steps and registries do not change after they are made: any number of goroutines may use them. A Context is safe for
+// concurrent use until its attempt has ended; then its calls fail with ErrEnded.
 package workflow
