@@ -94,6 +94,9 @@ func (r *runner) run(ctx context.Context, a *attempt, beat func([]byte)) ended {
 	if err != nil {
 		return ended{err: err, final: errors.Is(err, phalanx.ErrInvalid), missing: life.missing}
 	}
+	if ctx.Err() != nil { // it was cancelled before it began: it has no effect
+		return ended{err: reason(ctx)}
+	}
 	value, err := r.attend(ctx, a, life, func(c Context) (any, error) { return f(c, in, out) })
 	e := ended{made: life.made, missing: life.missing, value: value}
 	if err != nil {

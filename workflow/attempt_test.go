@@ -289,6 +289,7 @@ func TestTaskThatIgnoresItsContext(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		done := make(chan ended, 1)
 		go func() { done <- b.run(ctx, b.of(f.Bind()), nil) }()
+		synctest.Wait() // it has begun
 		cancel(errors.New("the run is cancelled"))
 		time.Sleep(attemptGrace - 1)
 		synctest.Wait()
@@ -311,6 +312,15 @@ func TestTaskThatIgnoresItsContext(t *testing.T) {
 		is(t, e.err, phalanx.ErrCanceled, context.Canceled)
 		contains(t, e.err, "the run is cancelled")
 	})
+}
+
+// An attempt that is cancelled before its function is called has no effect.
+func TestCancelledBeforeItBegins(t *testing.T) {
+	f := Do0("f", 1, func(c Context) error { t.Error("it has begun"); return nil })
+	b := benchOf(t, f)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	is(t, b.run(ctx, b.of(f.Bind()), nil).err, phalanx.ErrCanceled)
 }
 
 // Nothing can be done with a Context after its attempt: the goroutines of a task that go on are told so.

@@ -114,12 +114,10 @@ func encodeJSON(v any) ([]byte, error) {
 		return nil, err
 	}
 	if !utf8.Valid(b) || replaced(b) {
-		return nil, errNotUTF8
+		return nil, ErrNotUTF8
 	}
 	return b, nil
 }
-
-var errNotUTF8 = errors.New("a text in it is not UTF-8, which JSON cannot carry: use []byte")
 
 // replaced reports whether the encoder put an escaped U+FFFD in place of bytes that are not UTF-8. It writes that
 // character as it is, where a text has it.

@@ -85,7 +85,7 @@ func TestDecodingCopies(t *testing.T) {
 // The JSON encoder replaces what is not UTF-8 in silence; the codec refuses it.
 func TestTextThatIsNotUTF8(t *testing.T) {
 	for _, v := range []any{"\xff", map[string]int{"a\xff": 1}, []string{"ok", "\\\xff"}, tree{Name: "\xc3"}, json.RawMessage("\"\xff\"")} {
-		if _, err := mustCodec(reflect.TypeOf(v)).encode(v); !errors.Is(err, errNotUTF8) {
+		if _, err := mustCodec(reflect.TypeOf(v)).encode(v); !errors.Is(err, ErrNotUTF8) {
 			t.Errorf("%q: %v", v, err)
 		}
 	}

@@ -19,6 +19,8 @@ var (
 	// ErrNotDeterministic says that a task that is annotated Deterministic has made other bytes than an attempt
 	// before; ErrMismatch.
 	ErrNotDeterministic = errors.New("the task is annotated Deterministic and makes other bytes than before")
+	// ErrNotUTF8 says that an output or a constant has a text that JSON would change; ErrInvalid.
+	ErrNotUTF8 = errors.New("a text in it is not UTF-8, which JSON cannot carry: use []byte")
 	// ErrSilent says that an attempt has not called Beat for longer than its Heartbeat; ErrDeadline.
 	ErrSilent = errors.New("the attempt has not called Beat for longer than its Heartbeat")
 )

@@ -43,13 +43,15 @@ var (
 	Snapshot Option = func(p *promise) { p.snapshot = true }
 )
 
-// Timeout ends an attempt that takes longer than d: it fails with phalanx.ErrDeadline, and is repeated.
+// Timeout ends an attempt that takes longer than d: it fails with phalanx.ErrDeadline, and is repeated. It holds for the undo and the
+// compensation of the task as well, each by itself.
 func Timeout(d time.Duration) Option {
 	positive("timeout", d)
 	return func(p *promise) { p.timeout = d }
 }
 
-// Heartbeat ends an attempt that has not called Context.Beat for d: it fails with ErrSilent, and is repeated.
+// Heartbeat ends an attempt that has not called Context.Beat for d: it fails with ErrSilent, and is repeated. The undo and the
+// compensation of the task need not call it.
 func Heartbeat(d time.Duration) Option {
 	positive("heartbeat", d)
 	return func(p *promise) { p.heartbeat = d }

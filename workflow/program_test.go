@@ -23,7 +23,7 @@ func TestCheckRefusesWhatIsNotSupported(t *testing.T) {
 	for want, s := range map[string]workflow.AnyStep{
 		"event approve waits for a signal": wait.Bind(workflow.Event[string]("approve", grad.Bind())),
 		"sleep sleeps":                     workflow.After(grad.Bind(), workflow.Sleep(time.Hour)),
-		"reduce is a Reduce":               use.Bind(workflow.Reduce(phalanx.Sum, 1, workflow.Arg[[]float32](grad.Bind()), grad.Bind())),
+		"reduce is a Reduce":               use.Bind(workflow.Reduce(phalanx.Sum, 1, grad.Bind(), grad.Bind())),
 		"f returns a workflow":             workflow.Expand0("f", 1, func(workflow.Context) (workflow.Step[int], error) { return workflow.Step[int]{}, nil }).Bind(),
 		"actor makes actors":               look.Bind(workflow.Read(actor.Bind())),
 		"grad makes actors":                grad.Bind().With(workflow.Snapshot),
@@ -50,7 +50,7 @@ func TestProgramsThatAreWrong(t *testing.T) {
 	grad := workflow.Func0("grad", 1, func(workflow.Context) ([]float32, error) { return nil, nil })
 	look := workflow.Do1("look", 1, func(workflow.Context, workflow.ActorRef) error { return nil })
 	both := workflow.Do2("both", 1, func(workflow.Context, []float32, workflow.Outcome[[]float32]) error { return nil })
-	reduced := workflow.Reduce(phalanx.Sum, 0, workflow.Arg[[]float32](grad.Bind()))
+	reduced := workflow.Reduce(phalanx.Sum, 0, grad.Bind())
 	g := grad.Bind()
 	for want, s := range map[string]workflow.AnyStep{
 		"a constant has 65537 bytes":       take.Bind(workflow.Value(make([]byte, 64<<10+1))),
@@ -74,8 +74,8 @@ func TestProgramsThatAreWrong(t *testing.T) {
 	for what, wrong := range map[string]func(){
 		"an event without a name": func() { workflow.Event[int]("") },
 		"a negative sleep":        func() { workflow.Sleep(-1) },
-		"a reduce of bits":        func() { workflow.Reduce(phalanx.Xor, 0, workflow.Arg[[]float32](grad.Bind())) },
-		"a reduce of too many":    func() { workflow.Reduce(phalanx.Sum, 2, workflow.Arg[[]float32](grad.Bind())) },
+		"a reduce of bits":        func() { workflow.Reduce(phalanx.Xor, 0, grad.Bind()) },
+		"a reduce of too many":    func() { workflow.Reduce(phalanx.Sum, 2, grad.Bind()) },
 		"a timeout of nothing":    func() { workflow.Timeout(0) },
 		"a silence of nothing":    func() { workflow.Heartbeat(0) },
 		"a limit of none":         func() { workflow.Limit("x", 0) },
