@@ -12,6 +12,8 @@ import (
 	"github.com/phalanx-go/phalanx/workflow/worktest"
 )
 
+var _ worktest.T = (*testing.T)(nil)
+
 // found is a T that keeps what is found.
 type found struct {
 	ctx  context.Context
