@@ -1,0 +1,388 @@
+package workflow
+
+import (
+	"container/heap"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/phalanx-go/phalanx/protocol/agenda"
+)
+
+// placer decides which attempt runs where (specification 4).
+//
+//   - Runs take turns: a run with many ready tasks holds up the others by one attempt each turn.
+//   - An attempt goes to the member that it prefers, if a slot is free there or will be within localWait; else to
+//     the member with the least share of its slots taken, of those that offer its function.
+//
+// Members that offer the same functions are a group, and functions that the same groups offer share a pool, with
+// one line for each run. So the work for an attempt does not grow with the attempts that wait.
+type placer struct {
+	now     time.Duration
+	groups  map[string]*group  // by the functions that they offer
+	pools   map[string]*pool   // by the names of their groups
+	of      map[Function]*pool // as far as it was asked for
+	order   []*pool            // that have lines, in turn
+	freed   []*member          // that others wait for, and that may have a slot
+	waiting agenda.Agenda[*pending]
+}
+
+// group is members that offer the same functions: the one with the least load is first.
+type group struct {
+	name    string
+	offers  map[Function]bool
+	members byLoad
+}
+
+// pool is where some functions can run.
+type pool struct {
+	groups []*group // empty: nobody offers them
+	lines  []*line  // that have attempts, in turn
+	late   []*pending
+	queued bool // it is in placer.order
+}
+
+// line is what a run has ready for a pool, by task.
+type line struct {
+	run   *hosted
+	pool  *pool
+	tasks []int32
+	first int // of tasks
+}
+
+// pending is an attempt that waits for the member it prefers.
+type pending struct {
+	run  *hosted
+	task int32
+	done bool // it is placed, or in the line late
+}
+
+// add has an attempt of a task, which runs f, wait for a slot.
+func (p *placer) add(h *hosted, v int, f Function) {
+	q := p.pool(f)
+	var l *line
+	for _, have := range h.lines { // a run has few: its functions mostly share a pool
+		if have.pool == q {
+			l = have
+		}
+	}
+	if l == nil {
+		l = &line{run: h, pool: q}
+		h.lines = append(h.lines, l)
+	}
+	if len(l.tasks) == l.first {
+		l.tasks, l.first = l.tasks[:0], 0
+		q.lines = append(q.lines, l)
+	}
+	l.tasks = append(l.tasks, int32(v))
+	p.queue(q)
+}
+
+func (p *placer) queue(q *pool) {
+	if !q.queued {
+		q.queued = true
+		p.order = append(p.order, q)
+	}
+}
+
+// drop forgets what a run waits for.
+func (p *placer) drop(h *hosted) {
+	for _, l := range h.lines {
+		l.tasks, l.first = nil, 0
+	}
+	h.lines = nil
+}
+
+// again has what a run waits for be sorted anew: its functions are others.
+func (p *placer) again(h *hosted) {
+	lines := h.lines
+	h.lines = nil
+	for _, l := range lines {
+		tasks := l.tasks[l.first:]
+		l.tasks, l.first = nil, 0
+		for _, v := range tasks {
+			p.add(h, int(v), h.function(int(v)))
+		}
+	}
+}
+
+// next returns the next attempt and the member that gets it; false: none can begin now. valid says whether an
+// attempt still waits, and prefers which member has its largest input, or nil.
+func (p *placer) next(now time.Duration, valid func(*hosted, int) bool, prefers func(*hosted, int) *member) (h *hosted, v int, m *member, ok bool) {
+	p.now = max(p.now, now)
+	for {
+		w, due := p.waiting.Take(p.now)
+		if !due {
+			break
+		}
+		if !w.done {
+			p.overdue(w)
+		}
+	}
+	for len(p.freed) > 0 {
+		m := p.freed[0]
+		w := m.nextWaiting(valid)
+		if w == nil || m.free() <= 0 {
+			p.freed, m.freed = p.freed[1:], false
+			continue
+		}
+		m.waiting = m.waiting[1:]
+		w.done = true
+		p.waiting.Cancel(w)
+		return w.run, int(w.task), m, true
+	}
+	for range len(p.order) {
+		q := p.order[0]
+		p.order = p.order[1:]
+		h, v, m, ok := p.from(q, valid, prefers)
+		if q.queued = len(q.lines) > 0 || len(q.late) > 0; q.queued {
+			p.order = append(p.order, q)
+		}
+		if ok {
+			return h, v, m, true
+		}
+	}
+	return nil, 0, nil, false
+}
+
+// overdue has an attempt wait no longer for the member it prefers.
+func (p *placer) overdue(w *pending) {
+	w.done = true
+	q := p.pool(w.run.function(int(w.task)))
+	q.late = append(q.late, w)
+	p.queue(q)
+}
+
+// from takes the next attempt of a pool.
+func (p *placer) from(q *pool, valid func(*hosted, int) bool, prefers func(*hosted, int) *member) (h *hosted, v int, m *member, ok bool) {
+	for m = q.least(); m != nil && len(q.late) > 0; {
+		w := q.late[0]
+		q.late = q.late[1:]
+		if valid(w.run, int(w.task)) {
+			return w.run, int(w.task), m, true
+		}
+	}
+	for least := q.least(); least != nil && len(q.lines) > 0; {
+		l := q.lines[0]
+		q.lines = q.lines[1:]
+		if l.first == len(l.tasks) {
+			continue // its run has ended
+		}
+		v := int(l.tasks[l.first])
+		l.first++
+		if l.first < len(l.tasks) {
+			q.lines = append(q.lines, l)
+		} else if cap(l.tasks) > 1024 {
+			l.tasks, l.first = nil, 0
+		}
+		if !valid(l.run, v) {
+			continue
+		}
+		m := prefers(l.run, v)
+		switch {
+		case m == nil || m.group == nil || !slices.Contains(q.groups, m.group):
+			return l.run, v, least, true
+		case m.free() > 0:
+			return l.run, v, m, true
+		case len(m.waiting) >= m.slots: // they do not all begin within localWait
+			return l.run, v, least, true
+		}
+		w := &pending{run: l.run, task: int32(v)}
+		m.waiting = append(m.waiting, w)
+		p.waiting.Set(w, p.now+localWait)
+	}
+	return nil, 0, nil, false
+}
+
+// least returns the member with the least load; nil: none has a free slot.
+func (q *pool) least() (m *member) {
+	for _, g := range q.groups {
+		if len(g.members) == 0 {
+			continue
+		}
+		if first := g.members[0]; first.free() > 0 && (m == nil || first.before(m)) {
+			m = first
+		}
+	}
+	return m
+}
+
+// nextWaiting returns the first attempt that still waits for this member.
+func (m *member) nextWaiting(valid func(*hosted, int) bool) *pending {
+	for len(m.waiting) > 0 {
+		if w := m.waiting[0]; !w.done && valid(w.run, int(w.task)) {
+			return w
+		}
+		m.waiting = m.waiting[1:]
+	}
+	return nil
+}
+
+// use takes n slots of a member, or gives them back if n is negative.
+func (p *placer) use(m *member, n int) {
+	m.used += n
+	if m.group != nil {
+		heap.Fix(&m.group.members, m.place)
+	}
+	if m.free() > 0 && len(m.waiting) > 0 && !m.freed {
+		m.freed = true
+		p.freed = append(p.freed, m)
+	}
+}
+
+// enter adds a member, with what it offers.
+func (p *placer) enter(m *member, offers []Function) {
+	names := make([]string, len(offers))
+	for i, f := range offers {
+		names[i] = f.String()
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	name := strings.Join(names, "\n")
+	g := p.groups[name]
+	if g == nil {
+		g = &group{name: name, offers: map[Function]bool{}}
+		for _, f := range offers {
+			g.offers[f] = true
+		}
+		if p.groups == nil {
+			p.groups = map[string]*group{}
+		}
+		p.groups[name] = g
+		p.regroup()
+	}
+	m.group = g
+	heap.Push(&g.members, m)
+}
+
+// leave removes a member. What waits for it goes to others.
+func (p *placer) leave(m *member) {
+	if m.group == nil {
+		return
+	}
+	g := m.group
+	heap.Remove(&g.members, m.place)
+	m.group = nil
+	for _, w := range m.waiting {
+		if !w.done {
+			p.waiting.Set(w, p.now)
+		}
+	}
+	m.waiting = nil
+	if len(g.members) == 0 {
+		delete(p.groups, g.name)
+		p.regroup()
+	}
+}
+
+// regroup makes the pools anew, since the groups have changed: what waits is sorted into them.
+func (p *placer) regroup() {
+	old := p.pools
+	p.pools, p.of, p.order = nil, nil, nil
+	var runs []*hosted
+	seen := map[*hosted]bool{}
+	for _, key := range sortedKeys(old) {
+		for _, l := range old[key].lines {
+			if !seen[l.run] {
+				seen[l.run] = true
+				runs = append(runs, l.run)
+			}
+		}
+	}
+	for _, h := range runs {
+		lines := h.lines
+		h.lines = nil
+		for _, l := range lines {
+			for _, v := range l.tasks[l.first:] {
+				p.add(h, int(v), h.function(int(v)))
+			}
+		}
+	}
+	for _, key := range sortedKeys(old) {
+		for _, w := range old[key].late {
+			p.overdue(w)
+		}
+	}
+}
+
+// pool returns where a function can run.
+func (p *placer) pool(f Function) *pool {
+	if q := p.of[f]; q != nil {
+		return q
+	}
+	var groups []*group
+	key := ""
+	for _, name := range sortedKeys(p.groups) {
+		if g := p.groups[name]; g.offers[f] {
+			groups = append(groups, g)
+			key += name + "\n\n"
+		}
+	}
+	q := p.pools[key]
+	if q == nil {
+		q = &pool{groups: groups}
+		if p.pools == nil {
+			p.pools = map[string]*pool{}
+		}
+		p.pools[key] = q
+	}
+	if p.of == nil || len(p.of) > 4096 {
+		p.of = map[Function]*pool{}
+	}
+	p.of[f] = q
+	return q
+}
+
+// offered reports whether any member offers a function.
+func (p *placer) offered(f Function) bool { return len(p.pool(f).groups) > 0 }
+
+// hold has a member get no attempts, or has it get some again.
+func (p *placer) hold(m *member, holds bool) {
+	if m.busy != holds {
+		m.busy = holds
+		p.use(m, 0)
+	}
+}
+
+// byLoad is a heap: the member with the least share of its slots taken is first.
+type byLoad []*member
+
+func (b byLoad) Len() int           { return len(b) }
+func (b byLoad) Less(i, j int) bool { return b[i].before(b[j]) }
+func (b byLoad) Swap(i, j int) {
+	b[i], b[j] = b[j], b[i]
+	b[i].place, b[j].place = i, j
+}
+func (b *byLoad) Push(x any) {
+	m := x.(*member)
+	m.place = len(*b)
+	*b = append(*b, m)
+}
+func (b *byLoad) Pop() any {
+	last := len(*b) - 1
+	m := (*b)[last]
+	*b = (*b)[:last]
+	return m
+}
+
+// before reports whether a member has less load than another one.
+func (m *member) before(o *member) bool {
+	if (m.free() > 0) != (o.free() > 0) {
+		return m.free() > 0
+	}
+	if a, b := m.used*o.slots, o.used*m.slots; a != b {
+		return a < b
+	}
+	return m.node < o.node
+}
+
+// free returns how many attempts a member takes now.
+func (m *member) free() int {
+	if m.busy {
+		return 0
+	}
+	return m.slots - m.used
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
