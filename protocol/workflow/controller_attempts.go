@@ -116,6 +116,9 @@ func (c *Controller) reported(m *member, r Report) {
 		return
 	case f == nil:
 		c.acknowledge(m, r.ID)
+		if h == nil { // it has ended meanwhile
+			c.stray(m, r.ID.Run)
+		}
 		return
 	}
 	c.landed(f)

@@ -259,15 +259,19 @@ func (c *Controller) change(k *call, id string, then func(*hosted)) {
 	})
 }
 
-// whenClosed answers ErrClosed once the end of a run is durable.
+// whenClosed answers ErrClosed once the end of a run is durable: once a Write behind it is.
 func (c *Controller) whenClosed(k *call, h *hosted) {
-	c.add(func() { c.fail(k, failure(phalanx.ErrClosed, "run %q has ended", h.id)) }, Row{Key: "clock", Value: Clock{c.minutes}})
+	c.add(func() { c.fail(k, failure(phalanx.ErrClosed, "run %q has ended", h.id)) }, c.clock())
 }
 
-// after has a run take an event, and answers once what follows from it is durable.
+// after has a run take an event, and answers once what follows from it is durable: once a Write behind that is.
 func (c *Controller) after(k *call, h *hosted, ev RunEvent) {
 	c.step(h, ev, func() {
-		c.add(func() { c.answer(k, Answer{Run: h.uid}) }, Row{Key: "clock", Value: Clock{c.minutes}})
+		if state, _ := h.run.state(); h.closing && state == Open { // it has ended before it took the event
+			c.whenClosed(k, h)
+			return
+		}
+		c.add(func() { c.answer(k, Answer{Run: h.uid}) }, c.clock())
 	})
 }
 
@@ -293,6 +297,9 @@ func (c *Controller) resume(k *call, h *hosted, with []Function) {
 	}
 	c.after(k, h, Resume{})
 }
+
+// clock is a row that says nothing new: a Write of it shows that the tenure goes on, and all before it is durable.
+func (c *Controller) clock() Row { return Row{Key: "clock", Value: Clock{c.minutes}} }
 
 // status answers how a run stands.
 func (c *Controller) status(k *call, id string, h *hosted, n *Name) {

@@ -5,7 +5,7 @@ import "strings"
 // pass notes that a leader has led for another minute, and deletes what has been kept long enough.
 func (c *Controller) pass() {
 	c.minutes++
-	c.add(nil, Row{Key: "clock", Value: Clock{c.minutes}})
+	c.add(nil, c.clock())
 	c.expire()
 }
 
@@ -13,6 +13,9 @@ func (c *Controller) pass() {
 // row of a new run is deleted.
 func (c *Controller) expire() {
 	c.read("until/", untilKey(c.minutes+1, ""), mostListed, func(rows []Row) {
+		if len(rows) == mostListed { // there may be more
+			defer func() { c.add(c.expire, c.clock()) }()
+		}
 		for _, r := range rows {
 			parts := strings.SplitN(r.Key, "/", 3)
 			id := parts[2]

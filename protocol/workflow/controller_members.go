@@ -24,17 +24,18 @@ type member struct {
 	freed   bool       // it is in placer.freed
 	waiting []*pending // attempts that prefer it
 
-	known   bool   // the row executor/ is written, or on its way
-	serial  uint64 // of its last Order
-	asks    []*asking
-	asked   uint64
-	flights map[AttemptID]*flight
-	foreign map[AttemptID]*sending // attempts that run there and are of no use: their Recalls
-	saves   map[Blob]*save
-	release []Released // not answered
-	freeing *sending   // of the first of them
-	frees   uint64     // serial of the last Release
-	acks    []AttemptID
+	known    bool   // the row executor/ is written, or on its way
+	serial   uint64 // of its last Order
+	asks     []*asking
+	asked    uint64
+	flights  map[AttemptID]*flight
+	foreign  map[AttemptID]*sending // attempts that run there and are of no use: their Recalls
+	saves    map[Blob]*save
+	release  []Released // not answered
+	freeing  *sending   // of the first of them, released ones
+	released int
+	frees    uint64 // serial of the last Release
+	acks     []AttemptID
 }
 
 // sending is a message that is repeated until it is answered.
@@ -241,7 +242,7 @@ func (c *Controller) heard(from phalanx.NodeID, msg Message) {
 	case Freed:
 		if m.freeing != nil && !m.freeing.done && m.frees == msg.Serial {
 			c.stop(m.freeing)
-			m.release = m.release[min(mostListed, len(m.release)):]
+			m.release = m.release[m.released:]
 			m.freeing = nil
 			c.free(m)
 		}
@@ -256,7 +257,8 @@ func (c *Controller) free(m *member, runs ...Released) {
 	m.release = append(m.release, runs...)
 	if m.freeing == nil && len(m.release) > 0 {
 		m.frees++
-		m.freeing = c.sendUntil(m, Release{Epoch: c.cfg.Epoch, Serial: m.frees, Runs: slices.Clone(m.release[:min(mostListed, len(m.release))])})
+		m.released = min(mostListed, len(m.release))
+		m.freeing = c.sendUntil(m, Release{Epoch: c.cfg.Epoch, Serial: m.frees, Runs: slices.Clone(m.release[:m.released])})
 	}
 }
 

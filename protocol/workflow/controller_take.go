@@ -119,6 +119,9 @@ func (c *Controller) toldRunning(m *member, r Running) {
 		return
 	}
 	c.place.use(m, 1)
+	if h != nil {
+		h.uses(m)
+	}
 	if h == nil || h.held == nil || !h.held.finds(h, r) {
 		m.foreign[r.ID] = c.sendUntil(m, Recall{Epoch: c.cfg.Epoch, ID: r.ID})
 		if h == nil {
@@ -128,7 +131,6 @@ func (c *Controller) toldRunning(m *member, r Running) {
 		}
 		return
 	}
-	h.uses(m)
 	h.held.found[r.ID.Task] = &flight{run: h, id: r.ID, kind: Do, to: m, slot: true}
 }
 
