@@ -18,11 +18,9 @@ func (r *Run) located(v int) Located {
 	return Located{Task: v, Gen: t.gen, Made: t.made, Output: t.output}
 }
 
-// has reports whether an output counts: that which an attempt has made in a generation.
-func (r *Run) has(b Blob) bool {
-	t := &r.tasks[b.Task]
-	return t.gen == b.Gen && t.made == b.Made && r.x.facts[b.Task]&ended != 0
-}
+// has reports whether an output is the present one of its task. A run that goes back makes outputs again of tasks that
+// have not ended: those have the zero attempt.
+func (r *Run) has(b Blob) bool { return r.tasks[b.Task].gen == b.Gen && r.tasks[b.Task].made == b.Made }
 
 // waitsFor reports whether an attempt that was recorded, and has not ended, may have an effect.
 func (r *Run) waitsFor(v int) bool {
