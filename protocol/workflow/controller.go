@@ -70,9 +70,9 @@ type Controller struct {
 	// members
 	view     ViewNumber
 	members  map[phalanx.NodeID]*member
-	recorded map[phalanx.NodeID]ViewNumber // of the scan, that have not answered and not left
-	nobody   bool                          // no view was heard
-	grace    time.Duration                 // then the controller looks which runs can go on
+	recorded map[phalanx.NodeID]Known // that may have attempts: of the scan, and not heard; or that have left, and this is not durable
+	nobody   bool                     // no view was heard
+	grace    time.Duration            // then the controller looks which runs can go on
 	heldRuns []*hosted
 	repeats  agenda.Agenda[*sending]
 	acking   []*member // that have acks
@@ -100,7 +100,7 @@ func NewController(cfg ControllerConfig, now time.Duration) *Controller {
 	return &Controller{cfg: cfg, now: now, loading: true, nobody: true, ticks: now + minute,
 		runs: map[UID]*hosted{}, ids: map[string]*hosted{}, busyID: map[string][]func(){}, reads: map[uint64]func([]Row){},
 		looking: map[string][]func(*hosted, *Name){}, calls: map[Caller]*call{}, watchers: map[UID][]*call{},
-		members: map[phalanx.NodeID]*member{}, recorded: map[phalanx.NodeID]ViewNumber{}, strays: map[UID][]*member{},
+		members: map[phalanx.NodeID]*member{}, recorded: map[phalanx.NodeID]Known{}, strays: map[UID][]*member{},
 		saves: map[Blob]*save{}, unacked: map[AttemptID]bool{}}
 }
 

@@ -13,7 +13,7 @@ type ControlEvent interface{ controlEvent() }
 type Caller uint64
 
 type (
-	// Scanned brings rows of the ledger as the tenure begins: the clock, the rows executor/, and those of each run
+	// Scanned brings rows of the ledger as the tenure begins: the clock, the view, the rows executor/, and those of each run
 	// that is active, in the order of their keys, but for out/, part/ and result. Nothing else is heard before
 	// the Last.
 	Scanned struct {

@@ -82,10 +82,13 @@ func (c *Controller) stop(s *sending) {
 	}
 }
 
-// viewed takes a view. Members that are not in it have left for ever. A recorded node that is not in it has left
-// too, unless the view is older than the one in which it was recorded.
+// viewed takes a view. Members that are not in it have left for ever. A recorded node that is not in it has left too,
+// unless the view is older than the one in which it was recorded.
+//
+// That a node has left is durable, with the view, before its attempts are lost: else the next controller, in an older
+// view, could hear of the node that an attempt has ended well whose effect was taken back since.
 func (c *Controller) viewed(ev Members) {
-	if ev.View.Less(c.view) && !c.nobody {
+	if ev.View.Less(c.view) {
 		return
 	}
 	c.view, c.nobody = ev.View, false
@@ -93,17 +96,23 @@ func (c *Controller) viewed(ev Members) {
 	for _, n := range ev.Nodes {
 		in[n] = true
 	}
+	var left []*member
 	for _, m := range c.sortedMembers() {
 		if !in[m.node] {
 			c.leave(m)
+			if m.known {
+				left = append(left, m)
+				c.recorded[m.node] = Known{} // until that is durable
+			}
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(c.recorded)) {
-		if !in[n] && !ev.View.Less(c.recorded[n]) {
-			delete(c.recorded, n)
-			c.add(nil, Row{Key: executorKey(n)})
+		if known := c.recorded[n]; !in[n] && known != (Known{}) && !ev.View.Less(known.View) {
+			left = append(left, &member{node: n, left: true})
+			c.recorded[n] = Known{}
 		}
 	}
+	c.recordLeft(left)
 	for _, n := range ev.Nodes {
 		if c.members[n] == nil {
 			m := &member{node: n, flights: map[AttemptID]*flight{}, foreign: map[AttemptID]*sending{}, saves: map[Blob]*save{}}
@@ -115,21 +124,37 @@ func (c *Controller) viewed(ev Members) {
 	c.release()
 }
 
+// recordLeft makes durable that members have left. Then their attempts are lost.
+func (c *Controller) recordLeft(all []*member) {
+	if len(all) == 0 {
+		return
+	}
+	rows := []Row{{Key: "view", Value: Known{View: c.view}}}
+	for _, m := range all {
+		rows = append(rows, Row{Key: executorKey(m.node)})
+	}
+	c.add(func() {
+		for _, m := range all {
+			delete(c.recorded, m.node)
+			for _, id := range slices.SortedFunc(maps.Keys(m.flights), AttemptID.compare) {
+				c.lost(m.flights[id])
+			}
+		}
+		c.release()
+	}, rows...)
+}
+
 func (c *Controller) sortedMembers() []*member {
 	return slices.SortedFunc(maps.Values(c.members), func(a, b *member) int { return cmp.Compare(a.node, b.node) })
 }
 
-// leave takes that a node has left the view: its attempts are lost.
+// leave takes that a node has left the view: nothing that it says counts any more.
 func (c *Controller) leave(m *member) {
 	m.left = true
 	delete(c.members, m.node)
-	delete(c.recorded, m.node)
-	if m.known {
-		c.add(nil, Row{Key: executorKey(m.node)})
-	}
 	c.place.leave(m)
-	for _, id := range slices.SortedFunc(maps.Keys(m.flights), AttemptID.compare) {
-		c.lost(m.flights[id])
+	for _, f := range m.flights {
+		c.stop(f.msg)
 	}
 	for _, s := range m.foreign {
 		c.stop(s)
@@ -215,8 +240,10 @@ func (c *Controller) enter(m *member, offers []Function) {
 
 // answered takes that a member has told all it has, or has left.
 func (c *Controller) answered(m *member) {
-	delete(c.recorded, m.node)
-	c.release()
+	if !m.left {
+		delete(c.recorded, m.node)
+		c.release()
+	}
 }
 
 // heard takes a message of an executor.

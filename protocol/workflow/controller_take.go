@@ -22,7 +22,11 @@ func (c *Controller) scanned(ev Scanned) {
 		case Clock:
 			c.minutes = v.Minute
 		case Known:
-			c.recorded[phalanx.NodeID(rest)] = v.View
+			if kind == "view" {
+				c.view = v.View
+			} else {
+				c.recorded[phalanx.NodeID(rest)] = v
+			}
 		default:
 			if kind == "active" {
 				active = append(active, rest)

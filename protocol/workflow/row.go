@@ -21,6 +21,7 @@ import (
 //	run/UID/result         Result
 //	until/MINUTE/ID        Active    when the row of an id goes
 //	executor/NODE          Known     a node that may have attempts
+//	view                   Known     the last view by which a node has left: no controller takes an older one
 //	clock                  Clock
 type Row struct {
 	Key, End string
@@ -84,7 +85,8 @@ type (
 		Outputs []Located // of the tasks that nobody reads
 	}
 
-	// Known says in which view a node was when the controller began to send it attempts.
+	// Known says in which view a node was when the controller began to send it attempts, or in which others have
+	// left.
 	Known struct{ View ViewNumber }
 
 	// Clock counts the minutes for which leaders have led.

@@ -360,7 +360,7 @@ func (w *world) newTenure() {
 			if !active[uid] || strings.HasPrefix(part, "out") || strings.HasPrefix(part, "part") || part == "result" {
 				continue
 			}
-		case "clock", "executor":
+		case "clock", "executor", "view":
 		default:
 			continue
 		}
