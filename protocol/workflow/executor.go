@@ -116,7 +116,7 @@ func (x *Executor) heard(from phalanx.NodeID, m Message) {
 	if ask, ok := m.(Ask); ok && ask.Epoch > x.epoch {
 		x.epoch, x.seen, x.telling = ask.Epoch, serials{}, telling{}
 	}
-	if m.epoch() != x.epoch { // a controller sends nothing else before the answer to its Ask
+	if m.epoch() != x.epoch || x.epoch == 0 { // a controller sends nothing else before the answer to its Ask
 		return
 	}
 	x.controller = from
@@ -211,12 +211,9 @@ func (x *Executor) forget(id AttemptID) {
 	}
 }
 
-// report sends a report. If no controller has asked yet, the answer to its Ask will have it.
+// report sends a report to the controller that has asked last.
 func (x *Executor) report(id AttemptID) {
 	e := x.ended[id]
-	if x.epoch == 0 {
-		return
-	}
 	e.report.Epoch = x.epoch
 	x.send(e.report)
 	e.sent.Sent(x.now)
