@@ -88,7 +88,7 @@ type Controller struct {
 type step struct {
 	run   *hosted
 	event RunEvent
-	then  func() // after the step, before its rows are written
+	then  func(wrote bool) // after the step, before its rows are written: whether it has any
 }
 
 // NewController returns the Controller of a tenure that has begun at now.
@@ -220,7 +220,8 @@ func (c *Controller) emit(e ControlEffect) { c.out = append(c.out, e) }
 func (c *Controller) publish(n News) { c.emit(Publish{News: n}) }
 
 // step has a run take an event, after those that it has yet to take.
-func (c *Controller) step(h *hosted, ev RunEvent, then func()) {
+func (c *Controller) step(h *hosted, ev RunEvent, then func(wrote bool)) {
+	h.queued++
 	c.todo = append(c.todo, step{h, ev, then})
 }
 

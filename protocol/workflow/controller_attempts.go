@@ -139,9 +139,8 @@ func (c *Controller) reported(m *member, r Report) {
 		}
 		o.Lost = true // it did not begin
 	}
-	pending := f.run.pending
-	c.step(f.run, o, func() {
-		if f.run.pending == pending { // nothing follows from it
+	c.step(f.run, o, func(wrote bool) {
+		if !wrote { // nothing follows from it
 			c.acknowledge(m, r.ID)
 			return
 		}

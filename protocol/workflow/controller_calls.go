@@ -266,7 +266,7 @@ func (c *Controller) whenClosed(k *call, h *hosted) {
 
 // after has a run take an event, and answers once what follows from it is durable: once a Write behind that is.
 func (c *Controller) after(k *call, h *hosted, ev RunEvent) {
-	c.step(h, ev, func() {
+	c.step(h, ev, func(bool) {
 		if state, _ := h.run.state(); h.closing && state == Open { // it has ended before it took the event
 			c.whenClosed(k, h)
 			return

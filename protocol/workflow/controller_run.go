@@ -5,10 +5,11 @@ import "slices"
 // stepRun has a run take an event, and does what it wants.
 func (c *Controller) stepRun(s step) {
 	h := s.run
+	h.queued--
 	switch {
 	case h.gone || h.parking:
 		if s.then != nil {
-			s.then()
+			s.then(false)
 		}
 		return
 	case h.held != nil:
@@ -21,6 +22,7 @@ func (c *Controller) stepRun(s step) {
 	if _, is := s.event.(Resume); is {
 		h.why = ""
 	}
+	pending := h.pending
 	for _, e := range h.run.Step(c.now, s.event) {
 		switch e := e.(type) {
 		case Append:
@@ -43,7 +45,7 @@ func (c *Controller) stepRun(s step) {
 		}
 	}
 	if s.then != nil {
-		s.then()
+		s.then(h.pending > pending)
 	}
 	if at, ok := h.run.Due(); ok {
 		c.timers.Set(h, at)
@@ -53,7 +55,7 @@ func (c *Controller) stepRun(s step) {
 	switch {
 	case h.run.Closed():
 		c.closed(h)
-	case h.run.idle() && len(h.flights) == 0 && h.ready == 0 && h.saves == 0 && h.pending == 0 && h.durable && !h.closing:
+	case h.run.idle() && len(h.flights) == 0 && h.ready == 0 && h.saves == 0 && h.pending == 0 && h.queued == 0 && h.durable && !h.closing:
 		c.park(h)
 	}
 }

@@ -288,7 +288,6 @@ func (c *Controller) goOn(h *hosted) {
 		}
 	}
 	c.step(h, Tick{}, nil)
-	c.work()
 	for _, f := range reports {
 		c.reported(f.to, k.reports[f.id.Task])
 	}

@@ -25,11 +25,12 @@ type desk struct {
 	news    []News
 	caller  Caller
 	view    uint64
-	orders  []Send // Order messages, also in sent
+	orders  []Send // Order messages, also in sent, but for repeats
+	serials map[phalanx.NodeID]uint64
 }
 
 func newDesk(t *testing.T, epoch uint64, rows map[string]RowValue, nodes ...phalanx.NodeID) *desk {
-	d := &desk{t: t, rows: rows, answers: map[Caller]Answer{}}
+	d := &desk{t: t, rows: rows, answers: map[Caller]Answer{}, serials: map[phalanx.NodeID]uint64{}}
 	d.c = NewController(ControllerConfig{Ledger: 1, Epoch: epoch}, 0)
 	var scan []Row
 	for _, k := range slices.Sorted(maps.Keys(rows)) {
@@ -76,7 +77,8 @@ func (d *desk) do(ev ControlEvent) {
 				todo = append(todo, Confirmed{e.Number})
 			case Send:
 				d.sent = append(d.sent, e)
-				if _, is := e.Message.(Order); is {
+				if o, is := e.Message.(Order); is && o.Serial > d.serials[e.To] {
+					d.serials[e.To] = o.Serial
 					d.orders = append(d.orders, e)
 				}
 			case Answer:
@@ -91,10 +93,16 @@ func (d *desk) do(ev ControlEvent) {
 	}
 }
 
-// durable makes all Writes durable.
+// durable makes all Writes durable, also those that follow.
 func (d *desk) durable() {
 	d.t.Helper()
-	for len(d.queue) > 0 {
+	d.durableTo(1 << 60)
+}
+
+// durableTo makes Writes durable up to a number.
+func (d *desk) durableTo(number uint64) {
+	d.t.Helper()
+	for len(d.queue) > 0 && d.queue[0].Number <= number {
 		w := d.queue[0]
 		d.queue = d.queue[1:]
 		for _, r := range w.Rows {
@@ -665,10 +673,10 @@ func TestAResultIsDurable(t *testing.T) {
 	d.do(Withdrawn{gone})
 	n, o := d.order()
 	d.reports(n, o, small, "")
-	for len(d.queue) > 1 {
+	for len(d.queue) > 0 {
 		d.waits(early)
+		d.durableTo(d.queue[0].Number)
 	}
-	d.durable()
 	late := d.call(AwaitResult{ID: "r"})
 	for _, c := range []Caller{early, late} {
 		r := d.answer(c).Result

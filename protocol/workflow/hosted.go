@@ -14,6 +14,7 @@ type hosted struct {
 	durable bool     // its start is
 	attach  []func() // then
 	pending int      // units that are not durable
+	queued  int      // steps that it has yet to take
 	closing bool     // Closed is written
 	parking bool     // it only waits, and that is written
 	gone    bool     // it is not in memory any more

@@ -68,6 +68,7 @@ func (p *placer) add(h *hosted, v int, f Function) {
 		}
 	}
 	if l == nil {
+		h.lines = slices.DeleteFunc(h.lines, func(l *line) bool { return len(l.tasks) == l.first }) // perhaps of pools that are no more
 		l = &line{run: h, pool: q}
 		h.lines = append(h.lines, l)
 	}
