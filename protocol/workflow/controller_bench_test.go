@@ -12,9 +12,7 @@ import (
 type benched struct {
 	c       *Controller
 	todo    []ControlEvent
-	next    []Order
 	closed  int
-	queued  int  // orders at most
 	holding bool // orders are kept, and not run
 }
 
@@ -41,7 +39,7 @@ func (h *benched) do(ev ControlEvent) {
 			case Read:
 				h.todo = append(h.todo, Found{Number: e.Number})
 			case Confirm:
-				h.todo = append(h.todo, Confirmed{e.Number})
+				h.todo = append(h.todo, Confirmed(e))
 			case Send:
 				h.send(e)
 			case Publish:

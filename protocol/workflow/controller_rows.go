@@ -136,7 +136,11 @@ func (c *Controller) lookup(id string, then func(*hosted, *Name)) {
 }
 
 // lock has lookups of an id wait until unlock.
-func (c *Controller) lock(id string) { c.busyID[id] = c.busyID[id] }
+func (c *Controller) lock(id string) {
+	if _, is := c.busyID[id]; !is {
+		c.busyID[id] = nil
+	}
+}
 
 func (c *Controller) unlock(id string) {
 	waits := c.busyID[id]

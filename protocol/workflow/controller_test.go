@@ -74,7 +74,7 @@ func (d *desk) do(ev ControlEvent) {
 				}
 				todo = append(todo, Found{e.Number, rows})
 			case Confirm:
-				todo = append(todo, Confirmed{e.Number})
+				todo = append(todo, Confirmed(e))
 			case Send:
 				d.sent = append(d.sent, e)
 				if o, is := e.Message.(Order); is && o.Serial > d.serials[e.To] {

@@ -151,6 +151,31 @@ func TestAnAttemptWaitsForTheMemberWithItsInput(t *testing.T) {
 	}
 }
 
+// What waits for a slot still waits as members come that offer other functions.
+func TestWhatWaitsOutlivesAChangeOfTheGroups(t *testing.T) {
+	p := newPlacing(t, 1)
+	n0 := p.members[0]
+	p.use(n0, 1)
+	late, early, line := p.run(1, Function{"f", 1}), p.run(1, Function{"f", 1}), p.run(2, Function{"f", 1})
+	other := p.member("n1", 1, Function{"g", 1}, Function{"f", 1})
+	p.likes[late], p.likes[early] = n0, n0
+	p.place(0)         // one waits for n0, and one takes n1
+	p.place(localWait) // it does not wait any more, and no slot is free
+	p.member("n2", 3, Function{"h", 1}, Function{"f", 1})
+	_ = other
+	got := map[*hosted]int{}
+	for {
+		h, _ := p.place(localWait)
+		if h == nil {
+			break
+		}
+		got[h]++
+	}
+	if len(got) != 2 || got[line] != 2 || got[late]+got[early] != 1 {
+		t.Errorf("placed are %v", got)
+	}
+}
+
 // A member that leaves gives back what waits for it; one that is busy gets nothing.
 func TestAMemberThatLeavesHoldsNothingUp(t *testing.T) {
 	p := newPlacing(t, 1, 1)

@@ -115,7 +115,7 @@ func TestAnOutcomeThatWasKeptCounts(t *testing.T) {
 
 // keptInput returns the rows of a run whose first task has ended on n1, in memory only.
 func keptInput(t *testing.T) (map[string]RowValue, Blob) {
-	d, o := lostTask(t)
+	d, _ := lostTask(t)
 	d.call(Start{ID: "x", Work: simple(t, "a nd,off; b < a; c < a")})
 	d.durable()
 	n, o := d.order()

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/phalanx-go/phalanx"
 )
@@ -96,9 +94,9 @@ func checkID(id string) error {
 		return invalid("the id of the run is empty")
 	case len(id) > phalanx.MaxIDBytes:
 		return invalid("the id of the run has %d bytes, more than %d", len(id), phalanx.MaxIDBytes)
-	case !utf8.ValidString(id):
+	case strings.ToValidUTF8(id, "") != id:
 		return invalid("the id of the run is not UTF-8")
-	case strings.ContainsFunc(id, unicode.IsControl):
+	case strings.ContainsFunc(id, func(r rune) bool { return r < 0x20 || r >= 0x7f && r < 0xa0 }):
 		return invalid("the id %q has a control character", id)
 	}
 	return nil

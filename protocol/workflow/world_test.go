@@ -75,7 +75,8 @@ type machine struct {
 	disk   string
 	x      *Executor
 	inView bool
-	dead   bool // and the view has it still
+	dead   bool          // and the view has it still
+	hangs  time.Duration // until then it does nothing
 	store  map[Blob]uint64
 	jobs   map[AttemptID]*task
 	saves  []SaveBlob
@@ -310,7 +311,7 @@ func (w *world) send(from, to phalanx.NodeID, m Message) {
 // deliver brings one message whose time has come.
 func (w *world) deliver() bool {
 	for i, p := range w.net {
-		if p.at > w.now {
+		if n := w.nodes[p.to]; p.at > w.now || n != nil && n.hangs > w.now {
 			continue
 		}
 		w.net = slices.Delete(w.net, i, i+1)
@@ -391,7 +392,7 @@ func (w *world) control(t *tenure, ev ControlEvent) {
 			t.later = append(t.later, Found{Number: e.Number, Rows: w.find(e)})
 		case Confirm:
 			if t == w.present() {
-				t.later = append(t.later, Confirmed{e.Number})
+				t.later = append(t.later, Confirmed(e))
 			}
 		case Send:
 			w.send(t.name, e.To, w.filled(e.Message))
@@ -573,7 +574,7 @@ func (w *world) finish(n *machine, id AttemptID) {
 	case len(missing) > 0:
 		end.Failed, end.Missing = "an input is gone", missing
 		w.met["input missing"]++
-	case k == 0:
+	case k == 0 || k < 7 && j.o.Kind == TakeBack && w.rough.retries < 3:
 		end.Failed = "an error before its effect"
 	default:
 		answer, fenced := w.act(n, j.o, inputs, own)
