@@ -13,7 +13,8 @@ type benched struct {
 	c       *Controller
 	todo    []ControlEvent
 	closed  int
-	holding bool // orders are kept, and not run
+	holding bool  // orders are kept, and not run
+	rows    []Row // that were written
 }
 
 func newBenched(members int) *benched {
@@ -35,6 +36,9 @@ func (h *benched) do(ev ControlEvent) {
 		for _, e := range h.c.Step(0, ev) {
 			switch e := e.(type) {
 			case Write:
+				if h.holding {
+					h.rows = append(h.rows, e.Rows...)
+				}
 				h.todo = append(h.todo, Durable{e.Number})
 			case Read:
 				h.todo = append(h.todo, Found{Number: e.Number})
@@ -112,7 +116,7 @@ func heldBytes(runs, tasks int) uint64 {
 	for i := range runs {
 		h.do(Called{Caller: Caller(i + 1), Call: Start{ID: fmt.Sprint(i), Work: works[i]}})
 	}
-	h.todo = nil
+	h.todo, h.rows = nil, nil
 	after := inUse()
 	runtime.KeepAlive(h)
 	runtime.KeepAlive(works)
@@ -152,4 +156,26 @@ func inUse() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+// A controller that takes over reads what is active, and goes on with it.
+func BenchmarkTakeover(b *testing.B) {
+	for _, c := range []struct{ runs, tasks int }{{10_000, 1}, {1, 100_000}} {
+		b.Run(fmt.Sprintf("%d runs of %d", c.runs, c.tasks), func(b *testing.B) {
+			old := newBenched(10)
+			old.holding = true
+			for i := range c.runs {
+				old.do(Called{Caller: Caller(i + 1), Call: Start{ID: fmt.Sprint(i), Work: chains(c.tasks, Idempotent)}})
+			}
+			for b.Loop() {
+				h := &benched{c: NewController(ControllerConfig{Ledger: 1, Epoch: 2}, 0)}
+				h.do(Scanned{Rows: old.rows, Last: true})
+				h.do(Members{View: ViewNumber{1, 2}, Nodes: []phalanx.NodeID{"n0"}})
+				if len(h.c.runs) != c.runs || len(h.c.heldRuns) > 0 {
+					b.Fatalf("%d runs, of which %d are held", len(h.c.runs), len(h.c.heldRuns))
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(c.runs*c.tasks), "ns/task")
+		})
+	}
 }

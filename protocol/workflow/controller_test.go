@@ -306,3 +306,54 @@ func TestStatusSaysWhatIsWaitedFor(t *testing.T) {
 		t.Error("it runs something else")
 	}
 }
+
+// A task runs where its largest input is, if that has 1 MB; else its place does not matter.
+func TestATaskRunsWhereItsLargestInputIs(t *testing.T) {
+	for size, want := range map[int64]phalanx.NodeID{largeInput: "n2", largeInput - 1: "n1"} {
+		d := newDesk(t, 1, map[string]RowValue{}, "n1", "n2")
+		d.tells("n1", Tell{Slots: 3})
+		d.tells("n2", Tell{Slots: 3})
+		d.durable()
+		start := func(id, graph string) {
+			d.call(Start{ID: id, Work: simple(t, graph)})
+			d.durable()
+		}
+		start("x", "a")
+		first, x := d.order()
+		start("r", "a; b < a")
+		n, o := d.order()
+		start("y", "a; b")
+		d.order()
+		d.order()
+		d.reports(first, x, small, "")
+		d.reports(n, o, Output{Size: size}, "") // both members have one attempt now
+		d.durable()
+		if to, _ := d.order(); n != "n2" || to != want {
+			t.Errorf("%d bytes are on %s, and the task that reads them runs on %s", size, n, to)
+		}
+	}
+}
+
+// An output that is gone is made again: the store says so, or an executor that needs it.
+func TestAnOutputThatIsGoneIsMadeAgain(t *testing.T) {
+	for _, by := range []string{"store", "executor", "disk", "nobody"} {
+		d := started(t, "a off; b < a")
+		n, o := d.order()
+		d.reports(n, o, Output{Size: 100_000}, "")
+		d.durable()
+		_, b := d.order()
+		lost := Blob{Run: o.ID.Run, Made: o.ID.Attempt}
+		switch by {
+		case "store":
+			d.do(OutputGone{lost})
+		case "executor":
+			d.do(Heard{n, Report{Epoch: 1, ID: b.ID, Failed: "an input is gone", Missing: []Blob{lost}}})
+		case "disk":
+			d.do(OutputGone{Blob{Run: o.ID.Run, Made: Attempt{1, 99}}}) // of another attempt
+		}
+		d.durable()
+		if made := published[RecoveryBegan](d) > 0; made != (by == "store" || by == "executor") {
+			t.Errorf("%s says so: the output is made again %v", by, made)
+		}
+	}
+}
