@@ -1,6 +1,9 @@
 package workflow
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Bounds of what a Controller and an Executor hold (specification of workflows, section 3).
 const (
@@ -10,6 +13,8 @@ const (
 	MaxCalls       = 1 << 16   // calls that wait for an answer
 	MaxKept        = 4096      // reports that an executor keeps, beside the attempts that run
 	MaxRecorded    = 64 << 10  // bytes of an output that goes into the ledger
+	MaxWhy         = 4 << 10   // bytes of an error's text; the rest is cut
+	MaxSlots       = 1 << 16   // attempts that a member runs at once
 )
 
 const (
@@ -31,3 +36,11 @@ const (
 	retention = 7 * 24 * 60 // a closed run stays, by default
 	tombstone = 20          // the id of a run that was forgotten stays
 )
+
+// cut returns the beginning of a text that comes from outside.
+func cut(why string) string {
+	if len(why) <= MaxWhy {
+		return why
+	}
+	return strings.ToValidUTF8(why[:MaxWhy], "") + " …"
+}

@@ -129,6 +129,13 @@ func (c *Controller) reported(m *member, r Report) {
 		return
 	}
 	v := r.ID.Task
+	r.Failed, r.Output.Error = cut(r.Failed), "" // a Run makes errors outputs
+	if len(r.Output.Bytes) > MaxRecorded {
+		r.Output.Recorded = false
+	}
+	if !r.Output.Recorded {
+		r.Output.Bytes = nil
+	}
 	if r.Failed == "" && (f.kind == Do || f.kind == Remake) {
 		f.run.setAt(v, m)
 	}

@@ -57,7 +57,7 @@ func (c *Controller) called(ev Called) {
 	case List:
 		c.list(k, w)
 	case CancelRun:
-		c.change(k, w.ID, func(h *hosted) { c.after(k, h, Abort{Cause: w.Cause}) })
+		c.change(k, w.ID, func(h *hosted) { c.after(k, h, Abort{Cause: cut(w.Cause)}) })
 	case ResumeRun:
 		c.change(k, w.ID, func(h *hosted) { c.resume(k, h, w.With) })
 	case Signal:
@@ -277,9 +277,15 @@ func (c *Controller) after(k *call, h *hosted, ev RunEvent) {
 
 // resume goes on with what is stuck.
 func (c *Controller) resume(k *call, h *hosted, with []Function) {
-	if len(with) > mostListed {
+	if len(with)+len(h.with) > mostListed {
 		c.fail(k, invalid("%d versions are given, more than %d", len(with), mostListed))
 		return
+	}
+	for _, f := range with {
+		if len(f.Name) > phalanx.MaxIDBytes {
+			c.fail(k, invalid("a function's name has %d bytes, more than %d", len(f.Name), phalanx.MaxIDBytes))
+			return
+		}
 	}
 	if len(with) > 0 {
 		if h.with == nil {

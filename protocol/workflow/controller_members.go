@@ -198,7 +198,7 @@ func (c *Controller) told(m *member, t Tell) {
 	a := m.asks[0]
 	c.stop(a.msg)
 	if a.only.IsZero() && t.Part == 0 {
-		m.slots, m.disk = max(t.Slots, 0), t.Disk
+		m.slots, m.disk = min(max(t.Slots, 0), MaxSlots), t.Disk
 	}
 	for _, r := range t.Running {
 		c.toldRunning(m, r)

@@ -204,7 +204,7 @@ func (c *Controller) load(id string, u UID, f func(*hosted)) {
 // gone takes that nobody has an output any more.
 func (c *Controller) gone(b Blob) {
 	h := c.runs[b.Run]
-	if h == nil || b.Task >= len(h.work.Graph.Tasks) || !h.run.has(b) {
+	if h == nil || !h.hasTask(b.Task) || !h.run.has(b) {
 		return
 	}
 	if h.at != nil {

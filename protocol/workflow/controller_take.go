@@ -130,7 +130,7 @@ func (c *Controller) toldRunning(m *member, r Running) {
 		m.foreign[r.ID] = c.sendUntil(m, Recall{Epoch: c.cfg.Epoch, ID: r.ID})
 		if h == nil {
 			c.stray(m, r.ID.Run)
-		} else if h.held != nil && (r.Kind != Do || h.work.Graph.Tasks[r.ID.Task].Effect != None) {
+		} else if h.held != nil && h.hasTask(r.ID.Task) && (r.Kind != Do || h.work.Graph.Tasks[r.ID.Task].Effect != None) {
 			h.held.ending[r.ID] = m
 		}
 		return
@@ -140,7 +140,7 @@ func (c *Controller) toldRunning(m *member, r Running) {
 
 // finds reports whether an attempt is the recorded one.
 func (*held) finds(h *hosted, r Running) bool {
-	return r.Kind == Do && h.run.recorded(r.ID.Task, r.Gen, r.ID.Attempt)
+	return r.Kind == Do && h.hasTask(r.ID.Task) && h.run.recorded(r.ID.Task, r.Gen, r.ID.Attempt)
 }
 
 // reportedHeld takes how an attempt of a held run has ended.
@@ -174,7 +174,7 @@ func (c *Controller) toldHolds(m *member, b Blob) {
 	switch {
 	case h == nil:
 		c.stray(m, b.Run)
-	case b.Task < len(h.work.Graph.Tasks) && h.run.has(b):
+	case h.hasTask(b.Task) && h.run.has(b):
 		h.setAt(b.Task, m)
 		if h.held != nil {
 			h.held.holders[b.Task] = append(h.held.holders[b.Task], m)

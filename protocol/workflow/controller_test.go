@@ -357,3 +357,33 @@ func TestAnOutputThatIsGoneIsMadeAgain(t *testing.T) {
 		}
 	}
 }
+
+// What executors say is checked: the numbers of tasks, and how long texts and outputs are.
+func TestWhatExecutorsSayIsChecked(t *testing.T) {
+	d, o := lostTask(t)
+	d = newDesk(t, 2, d.rows, "n1", "n2")
+	run := o.ID.Run
+	var all Tell
+	for _, v := range []int{-1, 1, 1 << 40} {
+		all.Running = append(all.Running, Running{ID: AttemptID{run, v, o.ID.Attempt}})
+		all.Ended = append(all.Ended, Report{Epoch: 2, ID: AttemptID{run, v, Attempt{7, 7}}, Missing: []Blob{{Run: run, Task: v}}})
+		all.Holds = append(all.Holds, Blob{Run: run, Task: v})
+		d.do(OutputGone{Blob{Run: run, Task: v}})
+	}
+	all.Slots = 1 << 60
+	d.tells("n2", all)
+	d.tells("n1", Tell{Running: []Running{{ID: o.ID}}})
+	o.Epoch = 2
+	d.reports("n1", o, Output{Size: 1, Recorded: true, Bytes: make([]byte, MaxRecorded+1)}, "")
+	if h := d.c.runs[run]; h.run.tasks[0].output.Bytes != nil || h.run.tasks[0].output.Recorded || d.c.members["n2"].slots != MaxSlots {
+		t.Error("it takes what is too large")
+	}
+	d = started(t, "a")
+	n, o := d.order()
+	d.reports(n, o, Output{}, strings.Repeat("é", MaxWhy))
+	for _, e := range d.news {
+		if f, is := e.(AttemptFailed); is && len(f.Why) > MaxWhy+8 {
+			t.Errorf("an error has %d bytes", len(f.Why))
+		}
+	}
+}

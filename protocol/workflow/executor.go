@@ -185,7 +185,7 @@ func (x *Executor) attemptEnded(ev AttemptEnded) {
 	if ev.Failed == "" && a.order.Kind != TakeBack && a.order.Kind != MakeUp {
 		x.hold(Blob{Run: ev.ID.Run, Task: ev.ID.Task, Gen: a.order.Gen, Made: a.order.Made})
 	}
-	x.keep(Report{ID: ev.ID, Gen: a.order.Gen, Kind: a.order.Kind, Failed: ev.Failed, Final: ev.Final, Missing: ev.Missing, Output: ev.Output})
+	x.keep(Report{ID: ev.ID, Gen: a.order.Gen, Kind: a.order.Kind, Failed: cut(ev.Failed), Final: ev.Final, Missing: ev.Missing, Output: ev.Output})
 }
 
 func (x *Executor) hold(b Blob) {

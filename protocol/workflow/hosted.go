@@ -109,6 +109,9 @@ func (h *hosted) name() Name {
 	return n
 }
 
+// hasTask reports whether a number from outside is that of a task.
+func (h *hosted) hasTask(v int) bool { return v >= 0 && v < len(h.work.Graph.Tasks) }
+
 func (h *hosted) taskName(v int) string { return shape{Graph: h.work.Graph}.name(v) }
 
 func (h *hosted) put(v int, p Places) {

@@ -29,7 +29,7 @@ func (r *Run) waitsFor(v int) bool {
 
 // recorded reports whether an attempt is the last one of its task that has begun.
 func (r *Run) recorded(v int, gen uint32, a Attempt) bool {
-	return v < len(r.tasks) && r.tasks[v].gen == gen && r.tasks[v].fence == a && r.x.facts[v]&begun != 0
+	return r.tasks[v].gen == gen && r.tasks[v].fence == a && r.x.facts[v]&begun != 0
 }
 
 // awaits reports whether the outcome of a recorded attempt is still of use.
