@@ -20,9 +20,9 @@ type ControllerConfig struct {
 	Run        RunConfig
 }
 
-// Controller decides for all runs during one tenure of the ledger (specification 2, 3 and 4). It says:
+// Controller decides for all runs during one tenure of the ledger (specification 2, 3 and 4). It promises:
 //
-//  1. what it answers is durable, but for Status and List;
+//  1. what it answers is durable, but for GetStatus and ListRuns;
 //  2. one run has an id at a time, and one workflow;
 //  3. an attempt with an effect goes to one node, after its record is durable; its outcome counts once;
 //  4. a run goes on after a takeover once each recorded attempt with an effect, and each output that it needs, was
@@ -34,9 +34,9 @@ type Controller struct {
 	now time.Duration
 	out []ControlEffect
 
-	loading bool // Scanned has not brought the last rows
-	over    bool // the tenure has ended
-	scan    []Row
+	loading bool  // Scanned has not brought the last rows
+	scan    []Row // until then
+	over    bool  // the tenure has ended
 
 	// runs
 	index  uint64 // of the last run that was started
@@ -45,22 +45,23 @@ type Controller struct {
 	ids    map[string]*hosted
 	timers agenda.Agenda[*hosted]
 	todo   []step              // events for runs, in order
-	busyID map[string][]func() // ids of which a Write is not durable, or that are loaded, and what waits for that
+	locked map[string][]func() // ids that a Write deletes or parks, or whose run is loaded: the lookups that wait
 
 	// rows
-	units   []unit // of this step
-	written []written
-	number  uint64 // of the last Write
-	bytes   int    // of Writes that are not durable
-	minutes uint64 // of leaders' clocks
-	ticks   time.Duration
+	units   []unit        // of this step
+	written []written     // not durable, in order
+	number  uint64        // of the last Write
+	bytes   int           // of Writes that are not durable
+	minutes uint64        // of leaders' clocks
+	ticks   time.Duration // when the next minute is over
 
 	// what was asked of the host
 	reads      map[uint64]func([]Row)
 	looking    map[string][]func(*hosted, *Name)
-	asked      uint64
-	confirming []func()
-	confirms   []func()
+	asked      uint64   // the last number of a Read or a Confirm
+	confirming []func() // wait for the Confirm that is asked
+	confirmAs  uint64   // its number
+	confirms   []func() // wait for the next one
 
 	// calls
 	calls    map[Caller]*call
@@ -79,8 +80,8 @@ type Controller struct {
 	place    placer
 	strays   map[UID][]*member // of which members have something, and that are looked up
 
-	saves     map[Blob]*save
-	saveQueue []*save
+	saves     map[Blob]*save     // being written
+	saveQueue []*save            // in order
 	unacked   map[AttemptID]bool // reports whose records are not durable
 }
 
@@ -98,7 +99,7 @@ func NewController(cfg ControllerConfig, now time.Duration) *Controller {
 	}
 	cfg.Run.Epoch = cfg.Epoch
 	return &Controller{cfg: cfg, now: now, loading: true, nobody: true, ticks: now + minute,
-		runs: map[UID]*hosted{}, ids: map[string]*hosted{}, busyID: map[string][]func(){}, reads: map[uint64]func([]Row){},
+		runs: map[UID]*hosted{}, ids: map[string]*hosted{}, locked: map[string][]func(){}, reads: map[uint64]func([]Row){},
 		looking: map[string][]func(*hosted, *Name){}, calls: map[Caller]*call{}, watchers: map[UID][]*call{},
 		members: map[phalanx.NodeID]*member{}, recorded: map[phalanx.NodeID]Known{}, strays: map[UID][]*member{},
 		saves: map[Blob]*save{}, unacked: map[AttemptID]bool{}}

@@ -90,7 +90,7 @@ func BenchmarkController(b *testing.B) {
 			for b.Loop() {
 				h := newBenched(10)
 				for i := range c.runs {
-					h.do(Called{Caller: Caller(i + 1), Call: Start{ID: fmt.Sprint(i), Work: work}})
+					h.do(Called{Caller: Caller(i + 1), Call: StartRun{ID: fmt.Sprint(i), Work: work}})
 				}
 				if h.closed != c.runs {
 					b.Fatalf("%d of %d runs have ended", h.closed, c.runs)
@@ -114,7 +114,7 @@ func heldBytes(runs, tasks int) uint64 {
 	h := newBenched(10)
 	h.holding = true
 	for i := range runs {
-		h.do(Called{Caller: Caller(i + 1), Call: Start{ID: fmt.Sprint(i), Work: works[i]}})
+		h.do(Called{Caller: Caller(i + 1), Call: StartRun{ID: fmt.Sprint(i), Work: works[i]}})
 	}
 	h.todo, h.rows = nil, nil
 	after := inUse()
@@ -165,7 +165,7 @@ func BenchmarkTakeover(b *testing.B) {
 			old := newBenched(10)
 			old.holding = true
 			for i := range c.runs {
-				old.do(Called{Caller: Caller(i + 1), Call: Start{ID: fmt.Sprint(i), Work: chains(c.tasks, Idempotent)}})
+				old.do(Called{Caller: Caller(i + 1), Call: StartRun{ID: fmt.Sprint(i), Work: chains(c.tasks, Idempotent)}})
 			}
 			for b.Loop() {
 				h := &benched{c: NewController(ControllerConfig{Ledger: 1, Epoch: 2}, 0)}

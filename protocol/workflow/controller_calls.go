@@ -46,23 +46,23 @@ func (c *Controller) called(ev Called) {
 		return
 	}
 	switch w := ev.Call.(type) {
-	case Start:
+	case StartRun:
 		c.start(k, w)
-	case Attach:
+	case AttachRun:
 		c.find(k, w.ID, func(h *hosted, u UID, _ *Name) { c.whenDurable(h, func() { c.answer(k, Answer{Run: u}) }) })
 	case AwaitResult:
 		c.find(k, w.ID, func(h *hosted, u UID, n *Name) { c.awaitResult(k, u, n) })
 	case GetStatus:
 		c.lookup(w.ID, func(h *hosted, n *Name) { c.status(k, w.ID, h, n) })
-	case List:
+	case ListRuns:
 		c.list(k, w)
 	case CancelRun:
 		c.change(k, w.ID, func(h *hosted) { c.after(k, h, Abort{Cause: cut(w.Cause)}) })
 	case ResumeRun:
 		c.change(k, w.ID, func(h *hosted) { c.resume(k, h, w.With) })
-	case Signal:
+	case SignalRun:
 		c.change(k, w.ID, func(*hosted) { c.fail(k, invalid("run %q has no event %q", w.ID, w.Name)) })
-	case Forget:
+	case ForgetRun:
 		c.forget(k, w.ID)
 	}
 }
@@ -131,7 +131,7 @@ func (c *Controller) whenDurable(h *hosted, f func()) {
 }
 
 // start begins a run, or attaches to that of the id.
-func (c *Controller) start(k *call, s Start) {
+func (c *Controller) start(k *call, s StartRun) {
 	if err := checkID(s.ID); err != nil {
 		c.fail(k, err)
 		return
@@ -174,13 +174,13 @@ func (c *Controller) attached(k *call, u UID, fresh bool) {
 	c.confirmThen(func() { c.answer(k, Answer{Run: u, Fresh: fresh}) })
 }
 
-func (c *Controller) mismatch(k *call, s Start, recorded *Work) {
+func (c *Controller) mismatch(k *call, s StartRun, recorded *Work) {
 	c.fail(k, failure(phalanx.ErrMismatch, "run %q has another workflow: %s", s.ID, s.Work.difference(recorded)))
 }
 
 // begin begins a run. Its workflow is written in parts, behind a row by which the next controller deletes them if
 // the rest is not written.
-func (c *Controller) begin(k *call, s Start, events *Events) {
+func (c *Controller) begin(k *call, s StartRun, events *Events) {
 	if c.full() {
 		c.fail(k, failure(phalanx.ErrUnavailable, "%d bytes are not on disks yet: %w", c.bytes, ErrBusy))
 		return
@@ -337,7 +337,7 @@ func (c *Controller) status(k *call, id string, h *hosted, n *Name) {
 }
 
 // list answers which runs there are.
-func (c *Controller) list(k *call, l List) {
+func (c *Controller) list(k *call, l ListRuns) {
 	limit := l.Limit
 	if limit <= 0 || limit > mostListed {
 		limit = mostListed

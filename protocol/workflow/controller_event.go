@@ -65,26 +65,26 @@ func (Heard) controlEvent()      {}
 func (OutputGone) controlEvent() {}
 func (Tick) controlEvent()       {}
 
-// Call is what a client asks of the run with an id. The answer to Start, Attach, AwaitResult, Cancel, Resume,
-// Signal and Forget is linearizable; that to Status and List may be a second old.
+// Call is what a client asks of the run with an id. The answer to StartRun, AttachRun, AwaitResult,
+// CancelRun, ResumeRun, SignalRun and ForgetRun is linearizable; that to GetStatus and ListRuns may be a second old.
 type Call interface{ call() }
 
 type (
-	// Start begins a run, or attaches to that of the same id and workflow. Key is the caller's, and makes a
+	// StartRun begins a run, or attaches to that of the same id and workflow. Key is the caller's, and makes a
 	// repeat of it known.
-	Start struct {
+	StartRun struct {
 		ID   string
 		Key  string
 		Work *Work
 	}
-	// Attach finds a run.
-	Attach struct{ ID string }
+	// AttachRun finds a run.
+	AttachRun struct{ ID string }
 	// AwaitResult waits until a run has ended. An ErrDeadline asks to call again.
 	AwaitResult struct{ ID string }
 	// GetStatus says how a run stands.
 	GetStatus struct{ ID string }
-	// List lists runs by their ids: those with the prefix, after After.
-	List struct {
+	// ListRuns lists runs by their ids: those with the prefix, after After.
+	ListRuns struct {
 		Prefix, After string
 		Limit         int // at most 1,000; 0: 1,000
 	}
@@ -95,24 +95,24 @@ type (
 		ID   string
 		With []Function
 	}
-	// Signal tells a run of an event. No run waits for one yet: it is answered ErrInvalid.
-	Signal struct {
+	// SignalRun tells a run of an event. No run waits for one yet: it is answered ErrInvalid.
+	SignalRun struct {
 		ID, Name, Key string
 		Bytes         []byte
 	}
-	// Forget deletes a run that has ended. Its id can be used again after 20 minutes.
-	Forget struct{ ID string }
+	// ForgetRun deletes a run that has ended. Its id can be used again after 20 minutes.
+	ForgetRun struct{ ID string }
 )
 
-func (Start) call()       {}
-func (Attach) call()      {}
+func (StartRun) call()    {}
+func (AttachRun) call()   {}
 func (AwaitResult) call() {}
 func (GetStatus) call()   {}
-func (List) call()        {}
+func (ListRuns) call()    {}
 func (CancelRun) call()   {}
 func (ResumeRun) call()   {}
-func (Signal) call()      {}
-func (Forget) call()      {}
+func (SignalRun) call()   {}
+func (ForgetRun) call()   {}
 
 // ControlEffect is what the host of a Controller must do.
 type ControlEffect interface{ controlEffect() }

@@ -68,12 +68,12 @@ func TestACallHasAnEnd(t *testing.T) {
 // minutes.
 func TestRunsAreForgotten(t *testing.T) {
 	d := started(t, "a!")
-	d.refuses(d.call(Forget{ID: "r"}), phalanx.ErrInvalid, "not ended")
+	d.refuses(d.call(ForgetRun{ID: "r"}), phalanx.ErrInvalid, "not ended")
 	n, o := d.order()
 	d.reports(n, o, small, "")
 	d.durable()
-	c := d.call(Forget{ID: "r"})
-	during := d.call(Start{ID: "r", Work: simple(t, "a!")})
+	c := d.call(ForgetRun{ID: "r"})
+	during := d.call(StartRun{ID: "r", Work: simple(t, "a!")})
 	d.waits(c)
 	d.waits(during)
 	d.durable()
@@ -81,12 +81,12 @@ func TestRunsAreForgotten(t *testing.T) {
 		t.Fatal(d.answer(c).Err)
 	}
 	d.refuses(during, phalanx.ErrDeleted, "forgotten")
-	d.refuses(d.call(Attach{ID: "r"}), phalanx.ErrDeleted, "forgotten")
+	d.refuses(d.call(AttachRun{ID: "r"}), phalanx.ErrDeleted, "forgotten")
 	for range tombstone - 1 {
 		d.after(minute)
 		d.durable()
 	}
-	d.refuses(d.call(Start{ID: "r", Work: simple(t, "a!")}), phalanx.ErrDeleted, "forgotten")
+	d.refuses(d.call(StartRun{ID: "r", Work: simple(t, "a!")}), phalanx.ErrDeleted, "forgotten")
 	d.after(minute)
 	d.durable()
 	for k := range d.rows {
@@ -94,7 +94,7 @@ func TestRunsAreForgotten(t *testing.T) {
 			t.Errorf("%s is left", k)
 		}
 	}
-	c = d.call(Start{ID: "r", Work: simple(t, "a!")})
+	c = d.call(StartRun{ID: "r", Work: simple(t, "a!")})
 	d.durable()
 	if a := d.answer(c); a.Err != nil || a.Run != (UID{1, 1, 2}) {
 		t.Errorf("the id cannot be used again: %+v", a)
@@ -105,13 +105,13 @@ func TestRetention(t *testing.T) {
 	d := closedRun(t)
 	d.c.minutes = retention // the first minute was 0
 	d.c.minutes--
-	if a := d.answer(d.call(Start{ID: "r", Key: "me", Work: simple(t, "a")})); !a.Fresh || a.Err != nil {
+	if a := d.answer(d.call(StartRun{ID: "r", Key: "me", Work: simple(t, "a")})); !a.Fresh || a.Err != nil {
 		t.Errorf("it is not known any more: %+v", a)
 	}
-	d.refuses(d.call(Start{ID: "r", Work: simple(t, "a; b")}), phalanx.ErrMismatch, "2 tasks")
+	d.refuses(d.call(StartRun{ID: "r", Work: simple(t, "a; b")}), phalanx.ErrMismatch, "2 tasks")
 	d.after(minute)
 	d.durable()
-	d.refuses(d.call(Attach{ID: "r"}), phalanx.ErrNotFound, "no run")
+	d.refuses(d.call(AttachRun{ID: "r"}), phalanx.ErrNotFound, "no run")
 	if len(d.rows) != 2 { // the clock and the member
 		t.Errorf("%v is left", slices.Collect(maps.Keys(d.rows)))
 	}
@@ -121,16 +121,16 @@ func TestRetention(t *testing.T) {
 func TestList(t *testing.T) {
 	d := newDesk(t, 1, map[string]RowValue{})
 	for _, id := range []string{"a/1", "a/2", "a/3", "b/1"} {
-		d.call(Start{ID: id, Work: simple(t, "a")})
+		d.call(StartRun{ID: id, Work: simple(t, "a")})
 	}
 	d.durable()
-	list := func(l List) (ids string) {
+	list := func(l ListRuns) (ids string) {
 		for _, r := range d.answer(d.call(l)).List {
 			ids += r.ID + " "
 		}
 		return ids
 	}
-	for want, l := range map[string]List{"a/1 a/2 a/3 ": {Prefix: "a/"}, "a/1 a/2 ": {Prefix: "a/", Limit: 2}, "a/3 ": {Prefix: "a/", After: "a/2"}, "a/1 a/2 a/3 b/1 ": {}} {
+	for want, l := range map[string]ListRuns{"a/1 a/2 a/3 ": {Prefix: "a/"}, "a/1 a/2 ": {Prefix: "a/", Limit: 2}, "a/3 ": {Prefix: "a/", After: "a/2"}, "a/1 a/2 a/3 b/1 ": {}} {
 		if got := list(l); got != want {
 			t.Errorf("%+v has %s, want %s", l, got, want)
 		}

@@ -29,12 +29,12 @@ type member struct {
 	asks     []*asking
 	asked    uint64
 	flights  map[AttemptID]*flight
-	foreign  map[AttemptID]*sending // attempts that run there and are of no use: their Recalls
+	foreign  map[AttemptID]*sending // Recalls of attempts that run there and are of no use: each takes a slot
 	saves    map[Blob]*save
-	release  []Released // not answered
-	freeing  *sending   // of the first of them, released ones
-	released int
-	frees    uint64 // serial of the last Release
+	release  []Released // runs that it has to drop, in order
+	freeing  *sending   // the Release of the first ones; nil: none is under way
+	released int        // how many these are
+	frees    uint64     // the Serial of the last Release
 	acks     []AttemptID
 }
 

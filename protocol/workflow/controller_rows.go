@@ -89,11 +89,15 @@ func (c *Controller) confirm() {
 	if len(c.confirming) == 0 && len(c.confirms) > 0 {
 		c.confirming, c.confirms = c.confirms, nil
 		c.asked++
+		c.confirmAs = c.asked
 		c.emit(Confirm{Number: c.asked})
 	}
 }
 
-func (c *Controller) confirmed(uint64) {
+func (c *Controller) confirmed(number uint64) {
+	if number != c.confirmAs {
+		return
+	}
 	all := c.confirming
 	c.confirming = nil
 	for _, f := range all {
@@ -103,8 +107,8 @@ func (c *Controller) confirmed(uint64) {
 
 // lookup calls then with the run of an id if it is in memory; else with its row, or nil if there is none.
 func (c *Controller) lookup(id string, then func(*hosted, *Name)) {
-	if waits, is := c.busyID[id]; is {
-		c.busyID[id] = append(waits, func() { c.lookup(id, then) })
+	if waits, is := c.locked[id]; is {
+		c.locked[id] = append(waits, func() { c.lookup(id, then) })
 		return
 	}
 	if h := c.ids[id]; h != nil {
@@ -125,7 +129,7 @@ func (c *Controller) lookup(id string, then func(*hosted, *Name)) {
 			name = &n
 		}
 		for _, then := range waits {
-			_, busy := c.busyID[id]
+			_, busy := c.locked[id]
 			if busy || c.ids[id] != nil {
 				c.lookup(id, then)
 			} else {
@@ -137,14 +141,14 @@ func (c *Controller) lookup(id string, then func(*hosted, *Name)) {
 
 // lock has lookups of an id wait until unlock.
 func (c *Controller) lock(id string) {
-	if _, is := c.busyID[id]; !is {
-		c.busyID[id] = nil
+	if _, is := c.locked[id]; !is {
+		c.locked[id] = nil
 	}
 }
 
 func (c *Controller) unlock(id string) {
-	waits := c.busyID[id]
-	delete(c.busyID, id)
+	waits := c.locked[id]
+	delete(c.locked, id)
 	for _, f := range waits {
 		f()
 	}

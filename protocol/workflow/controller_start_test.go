@@ -15,10 +15,10 @@ import (
 func TestStartIsDurable(t *testing.T) {
 	d := newDesk(t, 1, map[string]RowValue{})
 	work := simple(t, "a!")
-	mine := d.call(Start{ID: "r", Key: "me", Work: work})
-	again := d.call(Start{ID: "r", Key: "me", Work: work})
-	other := d.call(Start{ID: "r", Work: work})
-	finds := d.call(Attach{ID: "r"})
+	mine := d.call(StartRun{ID: "r", Key: "me", Work: work})
+	again := d.call(StartRun{ID: "r", Key: "me", Work: work})
+	other := d.call(StartRun{ID: "r", Work: work})
+	finds := d.call(AttachRun{ID: "r"})
 	for _, c := range []Caller{mine, again, other, finds} {
 		d.waits(c)
 	}
@@ -52,7 +52,7 @@ func TestAnotherWorkflowIsRefused(t *testing.T) {
 		`task 0 is "x", and "a" in the run`:       simple(t, "x; b < x; c! < b"),
 		"it has 4 tasks, and 3 in the run":        simple(t, "a; b < a; c! < b; d"),
 	} {
-		d.refuses(d.call(Start{ID: "r", Work: work}), phalanx.ErrMismatch, want)
+		d.refuses(d.call(StartRun{ID: "r", Work: work}), phalanx.ErrMismatch, want)
 	}
 }
 
@@ -60,22 +60,22 @@ func TestAnotherWorkflowIsRefused(t *testing.T) {
 func TestStartIsChecked(t *testing.T) {
 	d := newDesk(t, 1, map[string]RowValue{})
 	for _, id := range []string{"", strings.Repeat("x", 257), "a\nb", "a\xffb"} {
-		d.refuses(d.call(Start{ID: id, Work: simple(t, "a")}), phalanx.ErrInvalid, "id")
-		d.refuses(d.call(Attach{ID: id}), phalanx.ErrInvalid, "id")
+		d.refuses(d.call(StartRun{ID: id, Work: simple(t, "a")}), phalanx.ErrInvalid, "id")
+		d.refuses(d.call(AttachRun{ID: id}), phalanx.ErrInvalid, "id")
 	}
 	large := simple(t, "a")
 	for range MaxWork/MaxWrite + 1 {
 		large.Parts = append(large.Parts, make([]byte, MaxWrite))
 	}
-	d.refuses(d.call(Start{ID: "r", Work: large}), phalanx.ErrInvalid, "bytes")
+	d.refuses(d.call(StartRun{ID: "r", Work: large}), phalanx.ErrInvalid, "bytes")
 	part := simple(t, "a")
 	part.Parts = [][]byte{make([]byte, MaxWrite+1)}
-	d.refuses(d.call(Start{ID: "r", Work: part}), phalanx.ErrInvalid, "part")
+	d.refuses(d.call(StartRun{ID: "r", Work: part}), phalanx.ErrInvalid, "part")
 	many := &Work{Graph: &Graph{Tasks: make([]Task, MaxTasks+1)}, Functions: []Function{{"f", 1}}, Calls: make([]int32, MaxTasks+1)}
-	d.refuses(d.call(Start{ID: "r", Work: many}), phalanx.ErrInvalid, "tasks")
-	d.refuses(d.call(Start{ID: "r", Work: &Work{Graph: &Graph{Tasks: make([]Task, 2)}, Calls: []int32{0, 1}, Functions: []Function{{"f", 1}}}}), phalanx.ErrInvalid, "function")
-	d.refuses(d.call(Start{ID: "r"}), phalanx.ErrInvalid, "workflow")
-	d.refuses(d.call(Start{ID: "r", Work: simple(t, "a off,nd; b! < a")}), phalanx.ErrInvalid, "cut")
+	d.refuses(d.call(StartRun{ID: "r", Work: many}), phalanx.ErrInvalid, "tasks")
+	d.refuses(d.call(StartRun{ID: "r", Work: &Work{Graph: &Graph{Tasks: make([]Task, 2)}, Calls: []int32{0, 1}, Functions: []Function{{"f", 1}}}}), phalanx.ErrInvalid, "function")
+	d.refuses(d.call(StartRun{ID: "r"}), phalanx.ErrInvalid, "workflow")
+	d.refuses(d.call(StartRun{ID: "r", Work: simple(t, "a off,nd; b! < a")}), phalanx.ErrInvalid, "cut")
 	if len(d.queue) > 0 || len(d.c.runs) > 0 {
 		t.Error("something of them is written")
 	}
@@ -90,9 +90,9 @@ func TestTheControllerIsBusy(t *testing.T) {
 		for range 50 {
 			work.Parts = append(work.Parts, make([]byte, MaxWrite))
 		}
-		d.call(Start{ID: fmt.Sprint(i), Work: work})
+		d.call(StartRun{ID: fmt.Sprint(i), Work: work})
 	}
-	busy := d.call(Start{ID: "x", Work: simple(t, "a")})
+	busy := d.call(StartRun{ID: "x", Work: simple(t, "a")})
 	d.refuses(busy, phalanx.ErrUnavailable, "busy")
 	if !errors.Is(d.answer(busy).Err, ErrBusy) {
 		t.Error("it is no ErrBusy")
@@ -125,7 +125,7 @@ func TestAStartThatIsCutOff(t *testing.T) {
 	for range 3 {
 		work.Parts = append(work.Parts, make([]byte, MaxWrite/2))
 	}
-	c := d.call(Start{ID: "r", Work: work})
+	c := d.call(StartRun{ID: "r", Work: work})
 	d.queue = d.queue[:len(d.queue)-1]
 	d.durable()
 	d.waits(c)

@@ -11,7 +11,7 @@ import (
 // A member gets its first attempt after it is recorded: the next controller knows whom to wait for.
 func TestAMemberIsRecordedFirst(t *testing.T) {
 	d := newDesk(t, 1, map[string]RowValue{}, "n1")
-	d.call(Start{ID: "r", Work: simple(t, "a")})
+	d.call(StartRun{ID: "r", Work: simple(t, "a")})
 	d.durable()
 	d.tells("n1", Tell{})
 	if len(d.orders) > 0 {
@@ -53,7 +53,7 @@ func TestAStalledLedger(t *testing.T) {
 	d := started(t, "a; b; c; d")
 	n, o := d.order()
 	d.order()
-	d.call(Start{ID: "x", Work: simple(t, "a!")})
+	d.call(StartRun{ID: "x", Work: simple(t, "a!")})
 	d.after(stallAfter)
 	before := len(d.orders)
 	d.reports(n, o, small, "x") // a slot is free
@@ -70,9 +70,9 @@ func TestAStalledLedger(t *testing.T) {
 func TestARefusedTenureEnds(t *testing.T) {
 	d := started(t, "a")
 	waits := d.call(AwaitResult{ID: "r"})
-	starts := d.call(Start{ID: "x", Work: simple(t, "a")})
+	starts := d.call(StartRun{ID: "x", Work: simple(t, "a")})
 	d.do(Refused{})
-	for _, c := range []Caller{waits, starts, d.call(Attach{ID: "r"})} {
+	for _, c := range []Caller{waits, starts, d.call(AttachRun{ID: "r"})} {
 		d.refuses(c, phalanx.ErrUnavailable, "tenure")
 	}
 	before := len(d.sent)
@@ -90,10 +90,10 @@ func TestASilentMemberHoldsUpOnlyRunsThatMayBeThere(t *testing.T) {
 	d.tells("n1", Tell{})
 	d.tells("n2", Tell{})
 	d.durable()
-	d.call(Start{ID: "r1", Work: simple(t, "a!")})
-	d.call(Start{ID: "r2", Work: simple(t, "a!")})
+	d.call(StartRun{ID: "r1", Work: simple(t, "a!")})
+	d.call(StartRun{ID: "r2", Work: simple(t, "a!")})
 	d.durable()
-	d.call(Start{ID: "r3", Work: simple(t, "a")})
+	d.call(StartRun{ID: "r3", Work: simple(t, "a")})
 	d.durable()
 	n1, o1 := d.order()
 	n2, o2 := d.order()
@@ -160,7 +160,7 @@ func TestACheckpointGoesToTwoDisks(t *testing.T) {
 		d.tells(n, Tell{Disk: "disk of " + string(n)})
 	}
 	d.durable()
-	d.call(Start{ID: "r", Work: simple(t, "a")})
+	d.call(StartRun{ID: "r", Work: simple(t, "a")})
 	d.durable()
 	n, o := d.order()
 	d.reports(n, o, Output{Size: 1 << 20}, "")
@@ -226,7 +226,7 @@ func TestALargeOutputHasARow(t *testing.T) {
 // Records that do not fit into a Write mean nothing until all are there.
 func TestALargeBatchIsCut(t *testing.T) {
 	d := newDesk(t, 1, map[string]RowValue{}, "n1")
-	d.call(Start{ID: "r", Work: simple(t, "z!"+strings.Repeat("; a!", 10_000))})
+	d.call(StartRun{ID: "r", Work: simple(t, "z!"+strings.Repeat("; a!", 10_000))})
 	if len(d.queue) < 2 {
 		t.Fatalf("there are %d writes", len(d.queue))
 	}
@@ -250,7 +250,7 @@ func TestARunThatOnlyWaits(t *testing.T) {
 	d := newDesk(t, 1, map[string]RowValue{}, "n1")
 	d.tells("n1", Tell{Functions: []Function{{"f", 1}, {"f", 2}}})
 	d.durable()
-	d.call(Start{ID: "r", Work: simple(t, "a u; b < a")})
+	d.call(StartRun{ID: "r", Work: simple(t, "a u; b < a")})
 	d.durable()
 	n, o := d.order()
 	d.reports(n, o, Output{}, "it fails")
@@ -294,7 +294,7 @@ func TestARunThatOnlyWaits(t *testing.T) {
 func TestStatusSaysWhatIsWaitedFor(t *testing.T) {
 	d := newDesk(t, 1, map[string]RowValue{}, "n1")
 	d.tells("n1", Tell{Functions: []Function{{"g", 1}}})
-	d.call(Start{ID: "r", Work: simple(t, "a; b")})
+	d.call(StartRun{ID: "r", Work: simple(t, "a; b")})
 	d.durable()
 	s := d.answer(d.call(GetStatus{ID: "r"})).Status
 	if s.Ready != 2 || len(s.Lacks) != 1 || s.Lacks[0].String() != "f@1" || s.Tasks != 2 {
@@ -315,7 +315,7 @@ func TestATaskRunsWhereItsLargestInputIs(t *testing.T) {
 		d.tells("n2", Tell{Slots: 3})
 		d.durable()
 		start := func(id, graph string) {
-			d.call(Start{ID: id, Work: simple(t, graph)})
+			d.call(StartRun{ID: id, Work: simple(t, graph)})
 			d.durable()
 		}
 		start("x", "a")

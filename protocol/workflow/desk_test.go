@@ -222,7 +222,7 @@ func started(t *testing.T, graph string) *desk {
 	d := newDesk(t, 1, map[string]RowValue{}, "n1")
 	d.tells("n1", Tell{})
 	d.durable()
-	c := d.call(Start{ID: "r", Key: "me", Work: simple(t, graph)})
+	c := d.call(StartRun{ID: "r", Key: "me", Work: simple(t, graph)})
 	d.durable()
 	if a := d.answer(c); a.Err != nil || !a.Fresh {
 		t.Fatalf("%+v", a)

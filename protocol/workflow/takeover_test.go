@@ -13,7 +13,7 @@ func lostTask(t *testing.T) (*desk, Order) {
 	d.tells("n1", Tell{})
 	d.tells("n2", Tell{})
 	d.durable()
-	d.call(Start{ID: "r", Work: simple(t, "a u")})
+	d.call(StartRun{ID: "r", Work: simple(t, "a u")})
 	d.durable()
 	n, o := d.order()
 	if n != "n1" {
@@ -47,7 +47,7 @@ func TestARecordedNodeThatTheViewDoesNotHaveYet(t *testing.T) {
 	d.see("n1", "n2")
 	d.tells("n2", Tell{})
 	d.durable()
-	d.call(Start{ID: "r", Work: simple(t, "a u")})
+	d.call(StartRun{ID: "r", Work: simple(t, "a u")})
 	d.durable()
 	if n, _ := d.order(); n != "n2" {
 		t.Fatalf("it runs on %s", n)
@@ -116,7 +116,7 @@ func TestAnOutcomeThatWasKeptCounts(t *testing.T) {
 // keptInput returns the rows of a run whose first task has ended on n1, in memory only.
 func keptInput(t *testing.T) (map[string]RowValue, Blob) {
 	d, _ := lostTask(t)
-	d.call(Start{ID: "x", Work: simple(t, "a nd,off; b < a; c < a")})
+	d.call(StartRun{ID: "x", Work: simple(t, "a nd,off; b < a; c < a")})
 	d.durable()
 	n, o := d.order()
 	d.reports(n, o, Output{Size: 100_000}, "")

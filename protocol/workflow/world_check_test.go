@@ -110,7 +110,7 @@ func (w *world) check() {
 	c := w.present().c
 	left := map[string]int{"runs": len(c.runs), "ids": len(c.ids), "held runs": len(c.heldRuns), "timers": c.timers.Len(), "reads": len(c.reads), "lookups": len(c.looking),
 		"calls": len(c.calls), "patience": c.patience.Len(), "watchers": len(c.watchers), "repeats": c.repeats.Len(), "saves": len(c.saves) + len(c.saveQueue),
-		"unacked": len(c.unacked), "locks": len(c.busyID), "strays": len(c.strays), "waiting": c.place.waiting.Len(), "bytes": c.bytes, "recorded": len(c.recorded), "writes": len(c.written)}
+		"unacked": len(c.unacked), "locks": len(c.locked), "strays": len(c.strays), "waiting": c.place.waiting.Len(), "bytes": c.bytes, "recorded": len(c.recorded), "writes": len(c.written)}
 	for _, p := range c.place.pools {
 		left["lines"] += len(p.lines) + len(p.late)
 	}

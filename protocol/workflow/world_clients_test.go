@@ -13,7 +13,7 @@ import (
 func (w *world) ask() {
 	ids := slices.Sorted(maps.Keys(w.runs))
 	k := w.runs[ids[w.r.IntN(len(ids))]]
-	var call Call = Start{ID: k.id, Key: k.id, Work: k.work}
+	var call Call = StartRun{ID: k.id, Key: k.id, Work: k.work}
 	if !k.uid.IsZero() || w.r.IntN(10) == 0 {
 		call = AwaitResult{k.id}
 	}
@@ -24,14 +24,14 @@ func (w *world) ask() {
 		case 1:
 			call = GetStatus{k.id}
 		case 2:
-			call = List{Prefix: "run/"}
+			call = ListRuns{Prefix: "run/"}
 		case 3:
-			call = Attach{k.id}
+			call = AttachRun{k.id}
 		case 4:
-			call = Start{ID: k.id, Work: workOf(&Graph{Tasks: append(slices.Clone(k.g.Tasks), Task{Effect: None})}, 0)}
+			call = StartRun{ID: k.id, Work: workOf(&Graph{Tasks: append(slices.Clone(k.g.Tasks), Task{Effect: None})}, 0)}
 		case 5:
 			if w.r.IntN(4) == 0 {
-				call = Forget{k.id}
+				call = ForgetRun{k.id}
 			}
 		}
 	}
@@ -84,7 +84,7 @@ func (w *world) answered(t *tenure, a Answer) {
 		}
 	}
 	switch call := q.call.(type) {
-	case Start:
+	case StartRun:
 		other := call.Work != k.work
 		if other && a.Err == nil && (k.uid.IsZero() || len(k.work.Calls) != len(call.Work.Calls)) {
 			durable()
@@ -103,7 +103,7 @@ func (w *world) answered(t *tenure, a Answer) {
 				}
 			}
 		}
-	case Attach:
+	case AttachRun:
 		if a.Err == nil {
 			durable()
 			mine()
