@@ -67,18 +67,7 @@ var inControllers = []Mistake{
 	mistake(Tests, "a controller takes a view that is older than one by which a node has left",
 		"protocol/workflow/controller_members.go", "if ev.View.Less(c.view) {", "if false {"),
 	mistake(Tests, "a member gets attempts before it is recorded",
-		"protocol/workflow/controller_members.go", `	if m.known {
-		c.place.enter(m, offers)
-		c.saveMore()
-		return
-	}
-	m.known = true
-`, `	c.place.enter(m, offers)
-	c.saveMore()
-	if true {
-		return
-	}
-`),
+		"protocol/workflow/controller_members.go", "c.add(enter, Row{", "enter()\n	c.add(nil, Row{"),
 	mistake(Tests, "a recorded node that no view has is not waited for",
 		"protocol/workflow/controller_members.go", "known != (Known{}) && !ev.View.Less(known.View)", "known != (Known{})"),
 	mistake(Tests, "an order that comes again begins its attempt again",
@@ -108,7 +97,7 @@ var inControllers = []Mistake{
 	mistake(Tests, "the result is answered before it is durable",
 		"protocol/workflow/controller_run.go", `	h.result = &result
 `, `	h.result = &result
-	for _, call := range c.watchersOf(h.uid) {
+	for _, call := range slices.Clone(c.watchers[h.uid]) {
 		c.answer(call, Answer{Run: h.uid, Result: h.result})
 	}
 `),

@@ -80,6 +80,7 @@ type Controller struct {
 	place    placer
 	strays   map[UID][]*member // of which members have something, and that are looked up
 
+	withDisks []*member          // in order; nil: it has changed
 	saves     map[Blob]*save     // being written
 	saveQueue []*save            // in order
 	unacked   map[AttemptID]bool // reports whose records are not durable

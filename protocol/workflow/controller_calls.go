@@ -96,8 +96,6 @@ func (c *Controller) answer(k *call, a Answer) {
 
 func (c *Controller) fail(k *call, err error) { c.answer(k, Answer{Err: err}) }
 
-func (c *Controller) watchersOf(u UID) []*call { return slices.Clone(c.watchers[u]) }
-
 // find calls then with the run of an id, once it is certain that no later controller knows better.
 func (c *Controller) find(k *call, id string, then func(h *hosted, u UID, n *Name)) {
 	if err := checkID(id); err != nil {

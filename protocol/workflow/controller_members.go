@@ -153,6 +153,7 @@ func (c *Controller) leave(m *member) {
 	m.left = true
 	delete(c.members, m.node)
 	c.place.leave(m)
+	c.withDisks = nil
 	for _, f := range m.flights {
 		c.stop(f.msg)
 	}
@@ -224,18 +225,19 @@ func (c *Controller) told(m *member, t Tell) {
 // enter has a member get attempts, once it is recorded that it may have some: the next controller then knows whom
 // to wait for.
 func (c *Controller) enter(m *member, offers []Function) {
+	enter := func() {
+		if !m.left {
+			c.place.enter(m, offers)
+			c.withDisks = nil
+			c.saveMore()
+		}
+	}
 	if m.known {
-		c.place.enter(m, offers)
-		c.saveMore()
+		enter()
 		return
 	}
 	m.known = true
-	c.add(func() {
-		if !m.left {
-			c.place.enter(m, offers)
-			c.saveMore()
-		}
-	}, Row{Key: executorKey(m.node), Value: Known{View: c.view}})
+	c.add(enter, Row{Key: executorKey(m.node), Value: Known{View: c.view}})
 }
 
 // answered takes that a member has told all it has, or has left.

@@ -141,7 +141,9 @@ func (c *Controller) closingRows(h *hosted, r Closed) []Row {
 // closed takes that the end of a run is durable.
 func (c *Controller) closed(h *hosted) {
 	c.publish(RunClosed{Run: h.uid, ID: h.id, Failed: h.result.Failed})
-	for _, call := range c.watchersOf(h.uid) {
+	waiting := c.watchers[h.uid]
+	delete(c.watchers, h.uid)
+	for _, call := range waiting {
 		c.answer(call, Answer{Run: h.uid, Result: h.result})
 	}
 	c.forgetRun(h)

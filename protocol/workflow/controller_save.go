@@ -1,9 +1,6 @@
 package workflow
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // save is a checkpoint that two disks write, or one if there is no other.
 type save struct {
@@ -55,15 +52,23 @@ func withoutBytes(o Output) Output {
 }
 
 // disksFor returns two members with disks, or as many as there are: each output has others (rendezvous).
-func (c *Controller) disksFor(b Blob) []*member {
-	var all []*member
-	for _, m := range c.sortedMembers() {
-		if m.disk != "" && m.group != nil {
-			all = append(all, m)
+func (c *Controller) disksFor(b Blob) (best []*member) {
+	if c.withDisks == nil {
+		c.withDisks = []*member{}
+		for _, m := range c.sortedMembers() {
+			if m.disk != "" && m.group != nil {
+				c.withDisks = append(c.withDisks, m)
+			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, o *member) int { return cmp.Compare(rank(o.disk, b), rank(a.disk, b)) })
-	return all[:min(2, len(all))]
+	for _, m := range c.withDisks {
+		best = append(best, m)
+		for i := len(best) - 1; i > 0 && rank(best[i].disk, b) > rank(best[i-1].disk, b); i-- {
+			best[i], best[i-1] = best[i-1], best[i]
+		}
+		best = best[:min(2, len(best))]
+	}
+	return best
 }
 
 // rank orders the disks for an output, by FNV-1a.
