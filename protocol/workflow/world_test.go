@@ -304,6 +304,10 @@ func (w *world) apply(wr Write) {
 				}
 			}
 			continue
+		case Name:
+			if v.State == Waiting && v.Why == "" {
+				w.fail("(14) run %s waits without a reason", v.Run)
+			}
 		case Started:
 			w.outside[v.Run].durable = true
 		case Batch:
