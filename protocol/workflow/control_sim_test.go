@@ -13,7 +13,7 @@ var (
 	oneWorld = flag.Int("workflow.world", -1, "the seed of the only one, of which all events and effects are logged; -1: all run")
 )
 
-// Whatever fails, runs on a cluster end as if nothing had failed, and nothing is left of them.
+// Runs on a cluster end as if nothing had failed, whatever fails, and leave nothing behind.
 func TestClustersRunWorkflows(t *testing.T) {
 	met := map[string]int{}
 	for seed := range uint64(*worlds) {

@@ -18,8 +18,8 @@ func closedRun(t *testing.T) *desk {
 	return d
 }
 
-// The result of a run is answered once it is durable, to those that wait and to others. What members have of the run
-// is released.
+// The result of a run is answered once it is durable, to those that wait and to others. Members release
+// their copies of the run's outputs.
 func TestAResultIsDurable(t *testing.T) {
 	d := started(t, "a")
 	early := d.call(AwaitResult{ID: "r"})

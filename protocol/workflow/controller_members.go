@@ -85,8 +85,9 @@ func (c *Controller) stop(s *sending) {
 // viewed takes a view. Members that are not in it have left for ever. A recorded node that is not in it has left too,
 // unless the view is older than the one in which it was recorded.
 //
-// That a node has left is durable, with the view, before its attempts are lost: else the next controller, in an older
-// view, could hear of the node that an attempt has ended well whose effect was taken back since.
+// The controller records a departure, with the view, before the attempts of the node count as lost. Otherwise the next
+// controller, in an older view, could hear from the node that an attempt has ended well, although its effect was taken
+// back since.
 func (c *Controller) viewed(ev Members) {
 	if ev.View.Less(c.view) {
 		return

@@ -56,7 +56,7 @@ func TestAnotherWorkflowIsRefused(t *testing.T) {
 	}
 }
 
-// What is too large or malformed is refused.
+// Start refuses a workflow that is too large or malformed.
 func TestStartIsChecked(t *testing.T) {
 	d := newDesk(t, 1, map[string]RowValue{})
 	for _, id := range []string{"", strings.Repeat("x", 257), "a\nb", "a\xffb"} {

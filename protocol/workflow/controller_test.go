@@ -358,7 +358,7 @@ func TestAnOutputThatIsGoneIsMadeAgain(t *testing.T) {
 	}
 }
 
-// What executors say is checked: the numbers of tasks, and how long texts and outputs are.
+// The controller checks the numbers of tasks, and the lengths of texts and outputs, that executors send.
 func TestWhatExecutorsSayIsChecked(t *testing.T) {
 	d, o := lostTask(t)
 	d = newDesk(t, 2, d.rows, "n1", "n2")

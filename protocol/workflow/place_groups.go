@@ -44,7 +44,7 @@ func (p *placer) enter(m *member, offers []Function) {
 	heap.Push(&g.members, m)
 }
 
-// leave removes a member. What waits for it goes to others.
+// leave removes a member. Attempts that wait for it go to others.
 func (p *placer) leave(m *member) {
 	if m.group == nil {
 		return

@@ -151,7 +151,7 @@ func TestAnAttemptWaitsForTheMemberWithItsInput(t *testing.T) {
 	}
 }
 
-// What waits for a slot still waits as members come that offer other functions.
+// Attempts still wait for a slot after a member comes that offers other functions.
 func TestWhatWaitsOutlivesAChangeOfTheGroups(t *testing.T) {
 	p := newPlacing(t, 1)
 	n0 := p.members[0]

@@ -1,6 +1,6 @@
 package workflow
 
-// What a Controller asks of a Run beside its events and effects.
+// This file has the questions of a Controller to a Run, beside events and effects.
 
 // numberFrom has attempts be numbered from n+1 on, so that a run that is loaded twice in one epoch names none
 // twice.

@@ -22,8 +22,8 @@ func lostTask(t *testing.T) (*desk, Order) {
 	return d, o
 }
 
-// That a node has left is durable before its attempts count as lost. Else a controller in an older view could hear
-// from the node that an attempt has ended well whose effect was taken back.
+// The controller records that a node has left before its attempts count as lost. Otherwise a controller in an older view
+// could hear from the node that an attempt has ended well, although its effect was taken back.
 func TestThatANodeHasLeftIsDurableFirst(t *testing.T) {
 	d, _ := lostTask(t)
 	d.see("n2")
