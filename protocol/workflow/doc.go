@@ -9,7 +9,11 @@
 //
 // Run decides for one execution: it begins attempts, writes records, has tasks made again or taken back when
 // something is lost, and goes back when a task fails for good. A controller that takes over makes one of the
-// records. Only Check has a host yet; tests host Run.
+// records.
+//
+// A Controller hosts the runs of a tenure of the ledger: it starts, takes over and ends them, answers clients, and
+// places attempts on members. An Executor on each member has attempts begin at most once and keeps how they
+// have ended. They speak Messages. Only Check has a host yet; tests host the others.
 //
 // Used by: workflow.
 package workflow

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -67,7 +68,7 @@ func (r *Run) failed(o Outcome, kind Kind) {
 	t := &r.tasks[o.Task]
 	why, n, most := o.Failed, &t.retries, r.cfg.Retries
 	if o.Lost {
-		why, n, most = "its node has left", &t.losses, r.cfg.Losses
+		why, n, most = cmp.Or(o.Failed, "its node has left"), &t.losses, r.cfg.Losses
 	} else {
 		t.losses = 0
 	}

@@ -1,0 +1,136 @@
+package mistakes
+
+// inControllers are mistakes in how the controller and the executors of workflows work together.
+var inControllers = []Mistake{
+	mistake(Tests, "an executor takes what an older controller sends",
+		"protocol/workflow/executor.go", "if m.epoch() != x.epoch || x.epoch == 0 {", "if x.epoch == 0 {"),
+	mistake(Tests, "the report of an earlier attempt counts",
+		"protocol/workflow/controller_attempts.go", `	f := m.flights[r.ID]
+`, `	f := m.flights[r.ID]
+	if f == nil && h != nil && h.flights[r.ID.Task] != nil {
+		f = h.flights[r.ID.Task]
+		r.ID.Attempt = f.id.Attempt
+	}
+`),
+	mistake(Tests, "a controller does not await that Begun is durable",
+		"protocol/workflow/controller_run.go", `	h.pending++
+	c.add(func() {`, `	h.pending++
+	c.step(h, Durable{a.Number}, nil)
+	c.add(func() {`),
+	mistake(Tests, "an executor forgets a report that was not acknowledged",
+		"protocol/workflow/executor.go", `	x.bytes += len(r.Output.Bytes)
+	x.report(r.ID)
+`, `	x.bytes += len(r.Output.Bytes)
+	x.report(r.ID)
+	x.forget(r.ID)
+`),
+	mistake(Tests, "a report is acknowledged before what follows from it is durable",
+		"protocol/workflow/controller_attempts.go", "if !wrote {", "if !wrote || true {"),
+	mistake(Tests, "a report that comes twice is acknowledged before what follows from it is durable",
+		"protocol/workflow/controller_attempts.go", "case f == nil && c.unacked[r.ID], c.full():", "case c.full():"),
+	mistake(Tests, "a takeover does not wait for a silent member",
+		"protocol/workflow/controller_take.go", `if h.run.waitsFor(v) && k.found[v] == nil {
+			return false`, `if v < 0 {
+			return false`),
+	mistake(Tests, "a takeover does not wait for attempts that nobody has recorded",
+		"protocol/workflow/controller_take.go", "case len(k.ending) > 0 || k.asks > 0:", "case k.asks > 0:"),
+	mistake(Tests, "Start is answered before it is durable",
+		"protocol/workflow/controller_calls.go", "		h.durable = true\n", "",
+		"protocol/workflow/controller_calls.go", "	c.register(h)\n	if len(parts) > 1 {", `	c.register(h)
+	h.durable = true
+	c.answer(k, Answer{Run: u, Fresh: true})
+	if len(parts) > 1 {`),
+	mistake(Tests, "a second Start is answered before the first is durable",
+		"protocol/workflow/controller_calls.go", "if h == nil || h.durable {", "if true {"),
+	mistake(Tests, "a run does not hear that an output is gone",
+		"protocol/workflow/controller_run.go", `	c.step(h, Gone{Task: b.Task, Gen: b.Gen}, nil)
+`, ""),
+	mistake(Tests, "an attempt counts as lost before it is durable that its node has left",
+		"protocol/workflow/controller_members.go", `		for _, m := range all {
+			delete(c.recorded, m.node)
+`, `		for _, m := range all {
+			delete(c.recorded, m.node)
+			if true {
+				continue
+			}
+`,
+		"protocol/workflow/controller_members.go", `	c.add(func() {
+		for _, m := range all {
+			delete`, `	for _, m := range all {
+		for _, id := range slices.SortedFunc(maps.Keys(m.flights), AttemptID.compare) {
+			c.lost(m.flights[id])
+		}
+	}
+	c.add(func() {
+		for _, m := range all {
+			delete`),
+	mistake(Tests, "a controller takes a view that is older than one by which a node has left",
+		"protocol/workflow/controller_members.go", "if ev.View.Less(c.view) {", "if false {"),
+	mistake(Tests, "a member gets attempts before it is recorded",
+		"protocol/workflow/controller_members.go", "c.add(enter, Row{", "enter()\n	c.add(nil, Row{"),
+	mistake(Tests, "a recorded node that no view has is not waited for",
+		"protocol/workflow/controller_members.go", "known != (Known{}) && !ev.View.Less(known.View)", "known != (Known{})"),
+	mistake(Tests, "an order that comes again begins its attempt again",
+		"protocol/workflow/executor.go", "case x.seen.add(o.Serial):", "case x.seen.add(o.Serial) || true:"),
+	mistake(Tests, "an attempt that was recalled begins when its order comes late",
+		"protocol/workflow/executor.go", "m.Serial == 0 || x.seen.add(m.Serial):", "true:"),
+	mistake(Tests, "a checkpoint counts with one copy",
+		"protocol/workflow/controller_save.go", "if s.left--; s.left == 0 {", "if s.left--; !s.over {"),
+	mistake(Tests, "a controller dispatches while the ledger is stalled",
+		"protocol/workflow/controller_rows.go", "return len(c.written) > 0 && c.now", "return false && c.now"),
+	mistake(Tests, "a part of a batch counts",
+		"protocol/workflow/controller_take.go", "!v.More {", "true {"),
+	mistake(Tests, "a Release that is answered counts for runs that were added later",
+		"protocol/workflow/controller_members.go", "m.release = m.release[m.released:]", "m.release = m.release[min(mostListed, len(m.release)):]"),
+	mistake(Tests, "a run that is loaded again names attempts as before",
+		"protocol/workflow/controller_take.go", `	h.run.numberFrom(c.loads << 32)
+`, ""),
+	mistake(Tests, "another workflow attaches to a run",
+		"protocol/workflow/controller_calls.go", "case h != nil && h.work.Digest == s.Work.Digest:", "case h != nil:"),
+	mistake(Tests, "two Starts at once begin two runs",
+		"protocol/workflow/controller_rows.go", "if busy || c.ids[id] != nil {", "if busy {"),
+	mistake(Tests, "a slot is not given back",
+		"protocol/workflow/controller_attempts.go", `	if f.slot && !f.to.left {
+		c.place.use(f.to, -1)
+	}
+`, ""),
+	mistake(Tests, "the result is answered before it is durable",
+		"protocol/workflow/controller_run.go", `	h.result = &result
+`, `	h.result = &result
+	for _, call := range slices.Clone(c.watchers[h.uid]) {
+		c.answer(call, Answer{Run: h.uid, Result: h.result})
+	}
+`),
+	mistake(Tests, "a run is parked while a checkpoint is written",
+		"protocol/workflow/controller_run.go", " && h.saves == 0 &&", " &&"),
+	mistake(Tests, "attempts that have waited long enough are dropped as the groups of members change",
+		"protocol/workflow/place_groups.go", "range old[key].late {", "range old[key].late[:0] {"),
+	mistake(Tests, "what waits for a member that leaves waits for ever",
+		"protocol/workflow/place_groups.go", "p.waiting.Set(w, p.now)", "p.waiting.Cancel(w)"),
+	mistake(Tests, "runs do not take turns",
+		"protocol/workflow/place.go", `			q.lines = append(q.lines, l)
+		} else`, `			q.lines = append([]*line{l}, q.lines...)
+		} else`),
+	mistake(Tests, "an answer to Ask mixes two moments",
+		"protocol/workflow/executor_tell.go", "if m.Number > x.telling.number {", "if m.Number > x.telling.number || m.Part == 0 {"),
+	mistake(Tests, "what members have of a run is not told after a takeover",
+		"protocol/workflow/controller_take.go", `			h.run.Has(b.Task, b.Made)
+`, ""),
+	mistake(Tests, "an output of a member that has left counts as there",
+		"protocol/workflow/controller_take.go", `			h.run.lose(v)
+			delete(k.holders, v)
+`, `			delete(k.holders, v)
+`),
+	mistake(Tests, "an executor answers an older epoch",
+		"protocol/workflow/executor.go", "ask.Epoch > x.epoch {", "ask.Epoch != x.epoch {"),
+	mistake(Tests, "a cancel is answered well after the run has ended",
+		"protocol/workflow/controller_calls.go", "h.closing && state == Open {", "false && state == Open {"),
+	mistake(Tests, "Forget deletes a run that has not ended",
+		"protocol/workflow/controller_keep.go", `if h != nil || n.State != Finished {
+			c.fail`, `if h == nil && n.State != Finished {
+			c.fail`),
+	mistake(Tests, "an id that was forgotten can be used at once",
+		"protocol/workflow/controller_keep.go", "c.minutes + tombstone", "c.minutes"),
+	mistake(Tests, "an attempt outlives its lease",
+		"protocol/workflow/executor.go", "x.now < x.lease+leaseGrace {", "true {"),
+}

@@ -1,0 +1,46 @@
+package workflow
+
+import (
+	"strings"
+	"time"
+)
+
+// Bounds of what a Controller and an Executor hold (specification of workflows, section 3).
+const (
+	MaxWork        = 64 << 20  // bytes of a workflow as it is recorded, with its constants
+	MaxWrite       = 192 << 10 // bytes of a Write, but for one row that is larger; an entry of the ledger has 256 KB
+	MaxUncommitted = 16 << 20  // bytes of Writes that are not durable: above, Start is ErrBusy and reports wait
+	MaxCalls       = 1 << 16   // calls that wait for an answer
+	MaxKept        = 4096      // reports that an executor keeps, beside the attempts that run
+	MaxRecorded    = 64 << 10  // bytes of an output that goes into the ledger
+	MaxWhy         = 4 << 10   // bytes of an error's text; the rest is cut
+	MaxSlots       = 1 << 16   // attempts that a member runs at once
+)
+
+const (
+	keptBytes     = 256                    // an output of the ledger that is larger is dropped from memory once it is durable
+	stallAfter    = 2 * time.Second        // nothing is dispatched while a Write is not durable for longer
+	largeInput    = 1 << 20                // bytes: a task runs where such an input is, if it can
+	localWait     = 50 * time.Millisecond  // for a slot there
+	mostSaves     = 256                    // checkpoints that are written at once
+	mostTold      = 512                    // attempts or outputs in a part of a Tell
+	mostListed    = 1000                   // runs of an answer to List, and of a Release
+	takeoverGrace = 100 * time.Millisecond // for members to answer before the controller looks which runs can go on without them
+	mostPatience  = time.Minute            // of a call; its client asks again
+	leaseGrace    = 10 * time.Second       // an attempt that goes on longer after the lease of its node ends the process
+	minute        = time.Minute
+)
+
+// Minutes of leaders' clocks.
+const (
+	retention = 7 * 24 * 60 // a closed run stays, by default
+	tombstone = 20          // the id of a run that was forgotten stays
+)
+
+// cut returns the beginning of a text that comes from outside.
+func cut(why string) string {
+	if len(why) <= MaxWhy {
+		return why
+	}
+	return strings.ToValidUTF8(why[:MaxWhy], "") + " …"
+}

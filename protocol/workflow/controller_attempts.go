@@ -1,0 +1,184 @@
+package workflow
+
+import (
+	"maps"
+	"slices"
+)
+
+// want has an attempt wait for a slot.
+func (c *Controller) want(h *hosted, d Dispatch) {
+	if h.want == nil {
+		h.want = make([]bool, len(h.work.Graph.Tasks))
+	}
+	if !h.want[d.Task] {
+		h.want[d.Task] = true
+		h.ready++
+	}
+	c.place.add(h, d.Task, h.function(d.Task))
+}
+
+func (h *hosted) wants(v int) bool { return !h.gone && h.want != nil && h.want[v] }
+
+func (h *hosted) unwant(v int) {
+	h.want[v] = false
+	h.ready--
+}
+
+// dispatch places what can be placed. Nothing is while the ledger is stalled.
+func (c *Controller) dispatch() {
+	if c.loading {
+		return
+	}
+	for !c.stalled() {
+		h, v, m, ok := c.place.next(c.now, (*hosted).wants, (*hosted).prefers)
+		if !ok {
+			return
+		}
+		c.send(h, v, m)
+	}
+}
+
+// prefers returns the member that has the largest input of a task, if that is large.
+func (h *hosted) prefers(v int) (m *member) {
+	largest := int64(largeInput - 1)
+	for _, p := range h.run.x.parents(v) {
+		if size := h.run.tasks[p].output.Size; size > largest && h.at != nil && h.at[p] != nil && !h.at[p].left {
+			m, largest = h.at[p], size
+		}
+	}
+	return m
+}
+
+// send sends the attempt of a task to a member.
+func (c *Controller) send(h *hosted, v int, m *member) {
+	h.unwant(v)
+	t := &h.run.tasks[v]
+	o := Order{Epoch: c.cfg.Epoch, ID: AttemptID{h.uid, v, t.running}, Gen: t.gen, Kind: t.kind, Generation: c.cfg.Generation,
+		Made: t.running, Function: h.function(v), Attempts: t.retries}
+	for _, p := range h.run.x.parents(v) {
+		o.Inputs = append(o.Inputs, h.locate(int(p)))
+	}
+	switch t.kind {
+	case TakeBack:
+		o.Fence = t.fence
+	case Remake:
+		o.Made = t.made
+	case MakeUp:
+		l := h.locate(v)
+		o.Output = &l
+	}
+	m.serial++
+	o.Serial = m.serial
+	f := &flight{run: h, id: o.ID, kind: o.Kind, to: m, serial: o.Serial, slot: true}
+	c.place.use(m, 1)
+	h.fly(f)
+	f.msg = c.sendUntil(m, o)
+}
+
+// recall ends an attempt that a run has canceled.
+func (c *Controller) recall(h *hosted, e Cancel) {
+	if f := h.flights[e.Task]; f != nil && f.id.Attempt == e.Attempt {
+		c.giveUp(f)
+		return
+	}
+	if h.wants(e.Task) {
+		h.unwant(e.Task)
+		c.step(h, Outcome{Task: e.Task, Attempt: e.Attempt, Kind: h.run.tasks[e.Task].kind, Failed: "it was canceled before it began"}, nil)
+	}
+}
+
+// giveUp asks a member to end an attempt. Its slot is free once it has.
+func (c *Controller) giveUp(f *flight) {
+	if f.canceled || f.to.left {
+		return
+	}
+	f.canceled = true
+	c.stop(f.msg)
+	f.msg = c.sendUntil(f.to, Recall{Epoch: c.cfg.Epoch, Serial: f.serial, ID: f.id})
+}
+
+// reported takes how an attempt has ended, if it is one of which that counts. The executor keeps the report until
+// what follows from it is durable.
+func (c *Controller) reported(m *member, r Report) {
+	if s, is := m.foreign[r.ID]; is {
+		c.stop(s)
+		delete(m.foreign, r.ID)
+		c.place.use(m, -1)
+	}
+	h := c.runs[r.ID.Run]
+	if h != nil && h.held != nil {
+		c.reportedHeld(m, h, r)
+		return
+	}
+	f := m.flights[r.ID]
+	switch {
+	case f == nil && c.unacked[r.ID], c.full(): // it comes again
+		return
+	case f == nil:
+		c.acknowledge(m, r.ID)
+		if h == nil { // it has ended meanwhile
+			c.stray(m, r.ID.Run)
+		}
+		return
+	}
+	c.landed(f)
+	c.place.hold(m, false)
+	if f.run.gone {
+		c.acknowledge(m, r.ID)
+		c.free(m, Released{Run: f.run.uid})
+		return
+	}
+	v := r.ID.Task
+	r.Failed, r.Output.Error = cut(r.Failed), "" // a Run makes errors outputs
+	if len(r.Output.Bytes) > MaxRecorded {
+		r.Output.Recorded = false
+	}
+	if !r.Output.Recorded {
+		r.Output.Bytes = nil
+	}
+	if r.Failed == "" && (f.kind == Do || f.kind == Remake) {
+		f.run.setAt(v, m)
+	}
+	o := Outcome{Task: v, Attempt: r.ID.Attempt, Kind: f.kind, Failed: r.Failed, Final: r.Final, Output: r.Output}
+	for _, b := range r.Missing {
+		if b.Run == f.run.uid {
+			c.gone(b)
+		}
+		o.Lost = true // it did not begin
+	}
+	c.step(f.run, o, func(wrote bool) {
+		if !wrote { // nothing follows from it
+			c.acknowledge(m, r.ID)
+			return
+		}
+		c.unacked[r.ID] = true
+		last := &c.units[len(c.units)-1]
+		then := last.then
+		last.then = func() {
+			then()
+			delete(c.unacked, r.ID)
+			c.acknowledge(m, r.ID)
+		}
+	})
+}
+
+// landed takes that an attempt does not go on.
+func (c *Controller) landed(f *flight) {
+	c.stop(f.msg)
+	f.run.land(f)
+	if f.slot && !f.to.left {
+		c.place.use(f.to, -1)
+	}
+}
+
+// lost takes that the node of an attempt has left the view.
+func (c *Controller) lost(f *flight) {
+	c.landed(f)
+	if f.run.gone {
+		return
+	}
+	c.publish(AttemptLost{Run: f.run.uid, Task: f.run.taskName(f.id.Task), Node: f.to.node})
+	c.step(f.run, Outcome{Task: f.id.Task, Attempt: f.id.Attempt, Kind: f.kind, Lost: true}, nil)
+}
+
+func sortedTasks[V any](m map[int]V) []int { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,373 @@
+package workflow
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// call is a call that has no answer yet.
+type call struct {
+	caller Caller
+	what   Call
+	run    UID // it waits for the end of this run; zero: it waits for something else
+	over   bool
+}
+
+func (k *call) waits() string {
+	if !k.run.IsZero() {
+		return "the run has not ended yet"
+	}
+	return "the ledger has not answered in time"
+}
+
+// called takes a call.
+func (c *Controller) called(ev Called) {
+	if _, is := c.calls[ev.Caller]; is {
+		return
+	}
+	k := &call{caller: ev.Caller, what: ev.Call}
+	if len(c.calls) >= MaxCalls {
+		c.emit(Answer{Caller: ev.Caller, Err: failure(phalanx.ErrUnavailable, "%d calls wait: %w", len(c.calls), ErrBusy)})
+		return
+	}
+	c.calls[ev.Caller] = k
+	wait := ev.Patience
+	if wait <= 0 || wait > mostPatience {
+		wait = mostPatience
+	}
+	c.patience.Set(k, c.now+wait)
+	if c.loading {
+		c.fail(k, failure(phalanx.ErrUnavailable, "the controller takes over: try again soon"))
+		return
+	}
+	switch w := ev.Call.(type) {
+	case StartRun:
+		c.start(k, w)
+	case AttachRun:
+		c.find(k, w.ID, func(h *hosted, u UID, _ *Name) { c.whenDurable(h, func() { c.answer(k, Answer{Run: u}) }) })
+	case AwaitResult:
+		c.find(k, w.ID, func(h *hosted, u UID, n *Name) { c.awaitResult(k, u, n) })
+	case GetStatus:
+		c.lookup(w.ID, func(h *hosted, n *Name) { c.status(k, w.ID, h, n) })
+	case ListRuns:
+		c.list(k, w)
+	case CancelRun:
+		c.change(k, w.ID, func(h *hosted) { c.after(k, h, Abort{Cause: cut(w.Cause)}) })
+	case ResumeRun:
+		c.change(k, w.ID, func(h *hosted) { c.resume(k, h, w.With) })
+	case SignalRun:
+		c.change(k, w.ID, func(*hosted) { c.fail(k, invalid("run %q has no event %q", w.ID, w.Name)) })
+	case ForgetRun:
+		c.forget(k, w.ID)
+	}
+}
+
+func (c *Controller) sortedCalls() []*call {
+	return slices.SortedFunc(maps.Values(c.calls), func(a, b *call) int { return order(uint64(a.caller), uint64(b.caller)) })
+}
+
+// dropCall forgets a call that is answered, or that nobody waits for.
+func (c *Controller) dropCall(k *call) {
+	k.over = true
+	delete(c.calls, k.caller)
+	c.patience.Cancel(k)
+	if all, is := c.watchers[k.run]; is {
+		if all = slices.DeleteFunc(all, func(o *call) bool { return o == k }); len(all) == 0 {
+			delete(c.watchers, k.run)
+		} else {
+			c.watchers[k.run] = all
+		}
+	}
+}
+
+func (c *Controller) answer(k *call, a Answer) {
+	if k.over {
+		return
+	}
+	c.dropCall(k)
+	a.Caller = k.caller
+	c.emit(a)
+}
+
+func (c *Controller) fail(k *call, err error) { c.answer(k, Answer{Err: err}) }
+
+// find calls then with the run of an id, once it is certain that no later controller knows better.
+func (c *Controller) find(k *call, id string, then func(h *hosted, u UID, n *Name)) {
+	if err := checkID(id); err != nil {
+		c.fail(k, err)
+		return
+	}
+	c.confirmThen(func() {
+		c.lookup(id, func(h *hosted, n *Name) {
+			switch {
+			case k.over:
+			case h != nil:
+				then(h, h.uid, nil)
+			case n == nil:
+				c.fail(k, failure(phalanx.ErrNotFound, "there is no run %q", id))
+			case n.State == Forgotten:
+				c.fail(k, failure(phalanx.ErrDeleted, "run %q was forgotten", id))
+			default:
+				then(nil, n.Run, n)
+			}
+		})
+	})
+}
+
+// whenDurable calls f once the start of a run is durable; nil: it is.
+func (c *Controller) whenDurable(h *hosted, f func()) {
+	if h == nil || h.durable {
+		f()
+		return
+	}
+	h.attach = append(h.attach, f)
+}
+
+// start begins a run, or attaches to that of the id.
+func (c *Controller) start(k *call, s StartRun) {
+	if err := checkID(s.ID); err != nil {
+		c.fail(k, err)
+		return
+	}
+	if s.Work == nil || len(s.Key) > phalanx.MaxIDBytes {
+		c.fail(k, invalid("there is no workflow, or the caller's key has more than %d bytes", phalanx.MaxIDBytes))
+		return
+	}
+	events, err := s.Work.check()
+	if err != nil {
+		c.fail(k, &phalanx.Error{Op: "workflow", Kind: phalanx.ErrInvalid, Err: err})
+		return
+	}
+	c.lookup(s.ID, func(h *hosted, n *Name) {
+		switch {
+		case k.over:
+		case h == nil && n == nil:
+			c.begin(k, s, events)
+		case h == nil && n.State == Forgotten:
+			c.fail(k, failure(phalanx.ErrDeleted, "run %q was forgotten less than %d minutes ago", s.ID, tombstone))
+		case h != nil && h.work.Digest == s.Work.Digest:
+			c.whenDurable(h, func() { c.attached(k, h.uid, h.key == s.Key && s.Key != "") })
+		case h != nil:
+			c.mismatch(k, s, h.work)
+		case n.Digest == s.Work.Digest:
+			c.attached(k, n.Run, n.Key == s.Key && s.Key != "")
+		default:
+			c.read(runKey(n.Run, "start"), "", 1, func(rows []Row) {
+				if len(rows) == 0 {
+					c.fail(k, failure(phalanx.ErrUnavailable, "run %q was just forgotten: try again", s.ID))
+					return
+				}
+				c.mismatch(k, s, rows[0].Value.(Started).Work)
+			})
+		}
+	})
+}
+
+func (c *Controller) attached(k *call, u UID, fresh bool) {
+	c.confirmThen(func() { c.answer(k, Answer{Run: u, Fresh: fresh}) })
+}
+
+func (c *Controller) mismatch(k *call, s StartRun, recorded *Work) {
+	c.fail(k, failure(phalanx.ErrMismatch, "run %q has another workflow: %s", s.ID, s.Work.difference(recorded)))
+}
+
+// begin begins a run. Its workflow is written in parts, behind a row by which the next controller deletes them if
+// the rest is not written.
+func (c *Controller) begin(k *call, s StartRun, events *Events) {
+	if c.full() {
+		c.fail(k, failure(phalanx.ErrUnavailable, "%d bytes are not on disks yet: %w", c.bytes, ErrBusy))
+		return
+	}
+	c.index++
+	u := UID{c.cfg.Ledger, c.cfg.Epoch, c.index}
+	work := *s.Work
+	parts := work.Parts
+	work.Parts = nil
+	h := &hosted{uid: u, id: s.ID, key: s.Key, work: &work, run: NewRun(c.cfg.Run, events, nil)}
+	c.register(h)
+	if len(parts) > 1 {
+		c.add(nil, Row{Key: activeKey(u), Value: Active{}})
+	}
+	var rows []Row
+	for i, p := range parts {
+		r := Row{Key: partKey(u, i), Value: Part{p}}
+		if len(parts) > 1 {
+			c.add(nil, r)
+		} else {
+			rows = append(rows, r)
+		}
+	}
+	rows = append(rows, Row{Key: activeKey(u), Value: Active{}}, Row{Key: runKey(u, "start"), Value: Started{Run: u, ID: s.ID, Key: s.Key, Work: &work}},
+		Row{Key: idKey(s.ID), Value: h.name()})
+	c.add(func() {
+		h.durable = true
+		c.publish(RunStarted{Run: u, ID: s.ID})
+		c.answer(k, Answer{Run: u, Fresh: true})
+		for _, f := range h.attach {
+			f()
+		}
+		h.attach = nil
+	}, rows...)
+	c.step(h, Tick{}, nil)
+}
+
+// awaitResult answers once a run has ended.
+func (c *Controller) awaitResult(k *call, u UID, n *Name) {
+	if n == nil || n.State != Finished {
+		k.run = u
+		c.watchers[u] = append(c.watchers[u], k)
+		return
+	}
+	c.read(runKey(u, "result"), "", 1, func(rows []Row) {
+		if len(rows) == 0 {
+			c.fail(k, failure(phalanx.ErrDeleted, "the run was just forgotten"))
+			return
+		}
+		r := rows[0].Value.(Result)
+		c.answer(k, Answer{Run: u, Result: &r})
+	})
+}
+
+// change calls then with a run that has not ended.
+func (c *Controller) change(k *call, id string, then func(*hosted)) {
+	c.find(k, id, func(h *hosted, u UID, n *Name) {
+		switch {
+		case h != nil && h.closing:
+			c.whenClosed(k, h)
+		case h != nil:
+			then(h)
+		case n.State == Finished:
+			c.fail(k, failure(phalanx.ErrClosed, "run %q has ended", id))
+		case n.State == Waiting:
+			c.load(id, u, func(h *hosted) {
+				if h == nil {
+					c.fail(k, failure(phalanx.ErrInternal, "run %q cannot be read", id))
+					return
+				}
+				then(h)
+			})
+		default:
+			c.fail(k, failure(phalanx.ErrInternal, "this version cannot go on with run %q", id))
+		}
+	})
+}
+
+// whenClosed answers ErrClosed once the end of a run is durable: once a Write behind it is.
+func (c *Controller) whenClosed(k *call, h *hosted) {
+	c.add(func() { c.fail(k, failure(phalanx.ErrClosed, "run %q has ended", h.id)) }, c.clock())
+}
+
+// after has a run take an event, and answers once what follows from it is durable: once a Write behind that is.
+func (c *Controller) after(k *call, h *hosted, ev RunEvent) {
+	c.step(h, ev, func(bool) {
+		if state, _ := h.run.state(); h.closing && state == Open { // it has ended before it took the event
+			c.whenClosed(k, h)
+			return
+		}
+		c.add(func() { c.answer(k, Answer{Run: h.uid}) }, c.clock())
+	})
+}
+
+// resume goes on with what is stuck.
+func (c *Controller) resume(k *call, h *hosted, with []Function) {
+	if len(with)+len(h.with) > mostListed {
+		c.fail(k, invalid("%d versions are given, more than %d", len(with), mostListed))
+		return
+	}
+	for _, f := range with {
+		if len(f.Name) > phalanx.MaxIDBytes {
+			c.fail(k, invalid("a function's name has %d bytes, more than %d", len(f.Name), phalanx.MaxIDBytes))
+			return
+		}
+	}
+	if len(with) > 0 {
+		if h.with == nil {
+			h.with = map[string]int{}
+		}
+		for _, f := range with {
+			h.with[f.Name] = f.Version
+		}
+		var all []Function
+		for _, name := range sortedKeys(h.with) {
+			all = append(all, Function{name, h.with[name]})
+		}
+		c.add(nil, Row{Key: runKey(h.uid, "with"), Value: With{all}})
+		c.place.again(h)
+	}
+	c.after(k, h, Resume{})
+}
+
+// clock is a row that says nothing new: a Write of it shows that the tenure goes on, and all before it is durable.
+func (c *Controller) clock() Row { return Row{Key: "clock", Value: Clock{c.minutes}} }
+
+// status answers how a run stands.
+func (c *Controller) status(k *call, id string, h *hosted, n *Name) {
+	switch {
+	case h == nil && (n == nil || n.State == Forgotten):
+		c.fail(k, failure(phalanx.ErrNotFound, "there is no run %q", id))
+		return
+	case h == nil:
+		c.answer(k, Answer{Run: n.Run, Status: &Status{State: n.State, Why: n.Why}})
+		return
+	}
+	if h.status == nil || c.now >= h.statusAt+time.Second {
+		s := &Status{Tasks: len(h.work.Graph.Tasks), Ended: h.run.count(), Running: len(h.flights), Ready: h.ready}
+		if s.State, s.Why = h.run.state(); h.why != "" {
+			s.Why = h.why
+		}
+		for _, f := range h.work.Functions {
+			if v, is := h.with[f.Name]; is {
+				f.Version = v
+			}
+			if !c.place.offered(f) {
+				s.Lacks = append(s.Lacks, f)
+			}
+		}
+		h.status, h.statusAt = s, c.now
+	}
+	s := *h.status
+	c.answer(k, Answer{Run: h.uid, Status: &s})
+}
+
+// list answers which runs there are.
+func (c *Controller) list(k *call, l ListRuns) {
+	limit := l.Limit
+	if limit <= 0 || limit > mostListed {
+		limit = mostListed
+	}
+	from := idKey(l.Prefix)
+	if l.After >= l.Prefix && l.After != "" {
+		from = idKey(l.After) + "\x00"
+	}
+	c.read(from, prefixEnd(idKey(l.Prefix)), limit, func(rows []Row) {
+		a := Answer{}
+		for _, r := range rows {
+			n := r.Value.(Name)
+			if h := c.runs[n.Run]; h != nil && h.held == nil {
+				n.State, n.Why = h.run.state()
+				if h.why != "" {
+					n.Why = h.why
+				}
+			}
+			a.List = append(a.List, Listed{ID: strings.TrimPrefix(r.Key, "id/"), Name: n})
+		}
+		c.answer(k, a)
+	})
+}
+
+// prefixEnd returns the first key after all with a prefix.
+func prefixEnd(prefix string) string {
+	b := []byte(prefix)
+	for i := len(b) - 1; i >= 0; i-- {
+		if b[i] < 0xff {
+			b[i]++
+			return string(b[:i+1])
+		}
+	}
+	panic(fmt.Sprintf("no key follows %q", prefix))
+}

@@ -1,0 +1,68 @@
+package workflow
+
+import "strings"
+
+// pass notes that a leader has led for another minute, and deletes what has been kept long enough.
+func (c *Controller) pass() {
+	c.minutes++
+	c.add(nil, c.clock())
+	c.expire()
+}
+
+// expire deletes the rows of ids whose time is over. A Start that still finds a row attaches to its run, so that no
+// row of a new run is deleted.
+func (c *Controller) expire() {
+	c.read("until/", untilKey(c.minutes+1, ""), mostListed, func(rows []Row) {
+		if len(rows) == mostListed { // there may be more
+			defer func() { c.add(c.expire, c.clock()) }()
+		}
+		for _, r := range rows {
+			parts := strings.SplitN(r.Key, "/", 3)
+			id := parts[2]
+			c.lookup(id, func(h *hosted, n *Name) {
+				if h != nil || n == nil || untilKey(n.Until, id) != r.Key || n.State != Finished && n.State != Forgotten {
+					c.add(nil, Row{Key: r.Key}) // another run has the id
+					return
+				}
+				gone := []Row{{Key: r.Key}, {Key: idKey(id)}}
+				if n.State == Finished {
+					gone = append(gone, Row{Key: runKey(n.Run, ""), End: runEnd(n.Run)})
+				}
+				c.deleteRun(id, n, nil, gone...)
+			})
+		}
+	})
+}
+
+// forget deletes a run that has ended. Its id stays for a while, so that a late Start does not begin it again.
+func (c *Controller) forget(k *call, id string) {
+	c.find(k, id, func(h *hosted, u UID, n *Name) {
+		if h != nil || n.State != Finished {
+			c.fail(k, invalid("run %q has not ended: cancel it before", id))
+			return
+		}
+		until := c.minutes + tombstone
+		kept := Name{Run: u, State: Forgotten, Until: until}
+		c.deleteRun(id, n, func() { c.answer(k, Answer{Run: u}) }, Row{Key: untilKey(n.Until, id)}, Row{Key: runKey(u, ""), End: runEnd(u)},
+			Row{Key: idKey(id), Value: kept}, Row{Key: untilKey(until, id), Value: Active{}})
+	})
+}
+
+// deleteRun writes rows that delete a run, and then has disks drop its results. Calls for the id wait until then.
+func (c *Controller) deleteRun(id string, n *Name, then func(), rows ...Row) {
+	c.lock(id)
+	u, ended := n.Run, n.State == Finished
+	c.add(func() {
+		if ended {
+			for _, m := range c.sortedMembers() {
+				if m.disk != "" {
+					c.free(m, Released{Run: u, Results: true})
+				}
+			}
+		}
+		if then != nil {
+			then()
+		}
+		c.unlock(id)
+	}, rows...)
+}

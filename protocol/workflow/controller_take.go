@@ -1,0 +1,297 @@
+package workflow
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// scanned takes rows of the tenure's beginning.
+func (c *Controller) scanned(ev Scanned) {
+	c.scan = append(c.scan, ev.Rows...)
+	if !ev.Last {
+		return
+	}
+	byRun := map[string][]Row{}
+	var active []string
+	for _, r := range c.scan {
+		kind, rest, _ := strings.Cut(r.Key, "/")
+		switch v := r.Value.(type) {
+		case Clock:
+			c.minutes = v.Minute
+		case Known:
+			if kind == "view" {
+				c.view = v.View
+			} else {
+				c.recorded[phalanx.NodeID(rest)] = v
+			}
+		default:
+			if kind == "active" {
+				active = append(active, rest)
+			} else if kind == "run" {
+				uid, _, _ := strings.Cut(rest, "/")
+				byRun[uid] = append(byRun[uid], r)
+			}
+		}
+	}
+	c.scan = nil
+	for _, uid := range active {
+		h, err := c.rebuild(byRun[uid])
+		switch {
+		case err != nil:
+			c.publish(RunStuck{Run: h.uid, ID: h.id, Why: "this version cannot go on with it: " + err.Error()})
+		case h == nil: // its controller has ended before the rest of its start was durable
+			c.add(nil, Row{Key: "active/" + uid}, Row{Key: "run/" + uid + "/", End: "run/" + uid + "0"})
+		default:
+			c.register(h)
+			c.heldRuns = append(c.heldRuns, h)
+		}
+	}
+	slices.SortFunc(c.heldRuns, func(a, b *hosted) int { return a.uid.compare(b.uid) })
+	c.loading = false
+	c.grace = c.now + takeoverGrace
+	c.publish(ControllerTookOver{Epoch: c.cfg.Epoch, Runs: len(c.heldRuns)})
+}
+
+// rebuild makes a run of its rows, which are in order; nil: its start is not among them. An error says that its graph,
+// which an earlier version has accepted, is refused.
+func (c *Controller) rebuild(rows []Row) (*hosted, error) {
+	h := &hosted{durable: true, held: &held{found: map[int]*flight{}, reports: map[int]Report{}, ending: map[AttemptID]*member{}, holders: map[int][]*member{}}}
+	var records, part []Record
+	epoch := uint64(0)
+	places := map[int]map[uint32]Places{}
+	for _, r := range rows {
+		switch v := r.Value.(type) {
+		case Started:
+			h.id, h.key, h.work, h.uid = v.ID, v.Key, v.Work, v.Run
+		case With:
+			h.with = map[string]int{}
+			for _, f := range v.Versions {
+				h.with[f.Name] = f.Version
+			}
+		case Batch:
+			h.logs++
+			if v.Epoch != epoch { // the rest of what comes before was never written
+				part, epoch = nil, v.Epoch
+			}
+			if part = append(part, v.Records...); !v.More {
+				records, part = append(records, part...), nil
+			}
+		case Places:
+			task, gen := v.Blob.Task, v.Blob.Gen
+			if places[task] == nil {
+				places[task] = map[uint32]Places{}
+			}
+			places[task][gen] = v
+		}
+	}
+	if h.work == nil {
+		return nil, nil
+	}
+	events, err := newEvents(shapeOf(h.work.Graph)) // recorded graphs are not checked again
+	if err != nil {
+		return h, err
+	}
+	c.loads++
+	h.run = NewRun(c.cfg.Run, events, records)
+	h.run.numberFrom(c.loads << 32)
+	for task, byGen := range places {
+		l := h.run.located(task)
+		if p, is := byGen[l.Gen]; is && p.Blob == h.blob(l) {
+			h.put(task, p)
+		}
+	}
+	return h, nil
+}
+
+func (c *Controller) register(h *hosted) {
+	c.runs[h.uid], c.ids[h.id] = h, h
+}
+
+// toldRunning takes that an attempt of an earlier epoch runs, or one that this controller has given up.
+func (c *Controller) toldRunning(m *member, r Running) {
+	h := c.runs[r.ID.Run]
+	if h != nil && h.flights[r.ID.Task] != nil && h.flights[r.ID.Task].id == r.ID {
+		return
+	}
+	if _, is := m.foreign[r.ID]; is {
+		return
+	}
+	if h != nil && h.held != nil && h.held.found[r.ID.Task] != nil && h.held.found[r.ID.Task].id == r.ID {
+		return
+	}
+	c.place.use(m, 1)
+	if h != nil {
+		h.uses(m)
+	}
+	if h == nil || h.held == nil || !h.held.finds(h, r) {
+		m.foreign[r.ID] = c.sendUntil(m, Recall{Epoch: c.cfg.Epoch, ID: r.ID})
+		if h == nil {
+			c.stray(m, r.ID.Run)
+		} else if h.held != nil && h.hasTask(r.ID.Task) && (r.Kind != Do || h.work.Graph.Tasks[r.ID.Task].Effect != None) {
+			h.held.ending[r.ID] = m
+		}
+		return
+	}
+	h.held.found[r.ID.Task] = &flight{run: h, id: r.ID, kind: Do, to: m, slot: true}
+}
+
+// finds reports whether an attempt is the recorded one.
+func (*held) finds(h *hosted, r Running) bool {
+	return r.Kind == Do && h.hasTask(r.ID.Task) && h.run.recorded(r.ID.Task, r.Gen, r.ID.Attempt)
+}
+
+// reportedHeld takes how an attempt of a held run has ended.
+func (c *Controller) reportedHeld(m *member, h *hosted, r Report) {
+	k := h.held
+	if _, is := k.ending[r.ID]; is {
+		delete(k.ending, r.ID)
+		c.acknowledge(m, r.ID)
+		c.release()
+		return
+	}
+	f := k.found[r.ID.Task]
+	running := f != nil && f.id == r.ID
+	if !k.finds(h, Running{ID: r.ID, Gen: r.Gen, Kind: r.Kind}) {
+		c.acknowledge(m, r.ID)
+		return
+	}
+	if !running {
+		h.uses(m)
+		k.found[r.ID.Task] = &flight{run: h, id: r.ID, kind: Do, to: m}
+	} else if f.slot {
+		f.slot = false
+		c.place.use(m, -1)
+	}
+	k.reports[r.ID.Task] = r
+}
+
+// toldHolds takes that a member has an output.
+func (c *Controller) toldHolds(m *member, b Blob) {
+	h := c.runs[b.Run]
+	switch {
+	case h == nil:
+		c.stray(m, b.Run)
+	case h.hasTask(b.Task) && h.run.has(b):
+		h.setAt(b.Task, m)
+		if h.held != nil {
+			h.held.holders[b.Task] = append(h.held.holders[b.Task], m)
+			h.run.Has(b.Task, b.Made)
+		}
+	default:
+		h.uses(m)
+	}
+}
+
+// stray has a member drop what it has of a run that is neither active nor waits.
+func (c *Controller) stray(m *member, u UID) {
+	if asked, is := c.strays[u]; is {
+		c.strays[u] = append(asked, m)
+		return
+	}
+	c.strays[u] = []*member{m}
+	c.read(waitingKey(u), "", 1, func(rows []Row) {
+		all := c.strays[u]
+		delete(c.strays, u)
+		if len(rows) > 0 || c.runs[u] != nil {
+			return
+		}
+		slices.SortFunc(all, func(a, b *member) int { return strings.Compare(string(a.node), string(b.node)) })
+		for _, m := range slices.Compact(all) {
+			c.free(m, Released{Run: u})
+		}
+	})
+}
+
+// leave takes that a member has left: what it has told is lost.
+func (k *held) leave(h *hosted, m *member) {
+	for v, f := range k.found {
+		if f.to == m {
+			if _, ended := k.reports[v]; !ended {
+				delete(k.found, v)
+			}
+		}
+	}
+	for id, has := range k.ending {
+		if has == m {
+			delete(k.ending, id)
+		}
+	}
+	for v, all := range k.holders {
+		all = slices.DeleteFunc(all, func(o *member) bool { return o == m })
+		k.holders[v] = all
+		if len(all) == 0 {
+			h.run.lose(v)
+			delete(k.holders, v)
+		}
+	}
+}
+
+// release has held runs go on that can.
+func (c *Controller) release() {
+	if c.loading || c.nobody || len(c.heldRuns) == 0 {
+		return
+	}
+	all := c.heldRuns
+	c.heldRuns = nil
+	for _, h := range all {
+		if c.mayGoOn(h) {
+			c.goOn(h)
+		} else {
+			c.heldRuns = append(c.heldRuns, h)
+		}
+	}
+}
+
+// mayGoOn reports whether a held run can go on.
+func (c *Controller) mayGoOn(h *hosted) bool {
+	k := h.held
+	switch {
+	case len(k.ending) > 0 || k.asks > 0:
+		return false
+	case len(c.recorded) == 0:
+		return true
+	case c.grace > 0: // it is looked at once, and then as each member answers
+		return false
+	}
+	for v := range h.work.Graph.Tasks {
+		if h.run.waitsFor(v) && k.found[v] == nil {
+			return false
+		}
+	}
+	return h.run.complete()
+}
+
+// goOn has a held run begin.
+func (c *Controller) goOn(h *hosted) {
+	k := h.held
+	h.held = nil
+	var reports []*flight
+	for _, v := range slices.Sorted(maps.Keys(k.found)) {
+		f := k.found[v]
+		r, ended := k.reports[v]
+		switch {
+		case ended && !h.run.awaits(v):
+			c.acknowledge(f.to, r.ID)
+			continue
+		case ended:
+			reports = append(reports, f)
+		}
+		h.run.Adopt(v, f.id.Attempt, f.kind)
+		h.fly(f)
+	}
+	for v := range h.work.Graph.Tasks {
+		if h.run.waitsFor(v) && k.found[v] == nil {
+			c.publish(AttemptLost{Run: h.uid, Task: h.taskName(v)})
+		}
+	}
+	c.step(h, Tick{}, nil)
+	for _, f := range reports {
+		c.reported(f.to, k.reports[f.id.Task])
+	}
+	for _, s := range k.later {
+		c.step(h, s.event, s.then)
+	}
+}

@@ -1,0 +1,89 @@
+package workflow
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// ExecutorEvent is what an Executor hears.
+type ExecutorEvent interface{ executorEvent() }
+
+type (
+	// Heard brings a message: of a controller to an Executor, or of an executor to a Controller.
+	Heard struct {
+		From    phalanx.NodeID
+		Message Message
+	}
+
+	// AttemptEnded says that an attempt does not go on. Failed says why; "": it has ended well, and the node has
+	// its output. Missing are inputs that nobody has.
+	AttemptEnded struct {
+		ID      AttemptID
+		Failed  string
+		Final   bool // another attempt would fail as well
+		Missing []Blob
+		Output  Output
+	}
+
+	// BlobSaved says that a checkpoint is on the node's disk, synced, or why not.
+	BlobSaved struct {
+		Blob    Blob
+		Failed  string
+		Missing bool // since nobody has the output any more
+	}
+
+	// Stored says that the node has got a copy of an output.
+	Stored struct{ Blob Blob }
+
+	// Dropped says that the node does not have an output any more.
+	Dropped struct{ Blob Blob }
+
+	// Leased says until when the node has a view lease.
+	Leased struct{ Until time.Duration }
+)
+
+func (Heard) executorEvent()        {}
+func (AttemptEnded) executorEvent() {}
+func (BlobSaved) executorEvent()    {}
+func (Stored) executorEvent()       {}
+func (Dropped) executorEvent()      {}
+func (Leased) executorEvent()       {}
+func (Tick) executorEvent()         {}
+
+// ExecutorEffect is what the host of an Executor must do.
+type ExecutorEffect interface{ executorEffect() }
+
+type (
+	// RunAttempt asks to run an attempt. The host answers with AttemptEnded, once.
+	RunAttempt struct{ Order Order }
+
+	// CancelAttempt asks to end an attempt. The host answers with AttemptEnded once it does not go on.
+	CancelAttempt struct{ ID AttemptID }
+
+	// ToController sends a message to a controller.
+	ToController struct {
+		To      phalanx.NodeID
+		Message Message
+	}
+
+	// SaveBlob asks to write an output to the disk. The host answers with BlobSaved.
+	SaveBlob struct {
+		Blob   Blob
+		Output Output
+		Result bool
+	}
+
+	// Free asks to delete what the node has of runs that have ended: objects, and blobs that are no results.
+	Free struct{ Runs []Released }
+
+	// EndProcess asks to end the process at once: an attempt does not end, and the node has lost its lease.
+	EndProcess struct{ Why string }
+)
+
+func (RunAttempt) executorEffect()    {}
+func (CancelAttempt) executorEffect() {}
+func (ToController) executorEffect()  {}
+func (SaveBlob) executorEffect()      {}
+func (Free) executorEffect()          {}
+func (EndProcess) executorEffect()    {}

@@ -1,0 +1,34 @@
+package workflow
+
+import "fmt"
+
+// UID names one run for ever: an id that is used again gets another one (specification 2.3). Index counts the
+// runs that the controller of Epoch has started.
+type UID struct{ Ledger, Epoch, Index uint64 }
+
+// IsZero reports whether u names no run.
+func (u UID) IsZero() bool { return u == UID{} }
+
+// String returns "ledger.epoch.index", in hexadecimal, in the order in which runs were started.
+func (u UID) String() string { return fmt.Sprintf("%016x.%016x.%08x", u.Ledger, u.Epoch, u.Index) }
+
+// compare orders runs as they were started.
+func (u UID) compare(v UID) int {
+	switch {
+	case u.Epoch != v.Epoch:
+		return order(u.Epoch, v.Epoch)
+	case u.Index != v.Index:
+		return order(u.Index, v.Index)
+	}
+	return order(u.Ledger, v.Ledger)
+}
+
+func order(a, b uint64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}

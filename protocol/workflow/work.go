@@ -1,0 +1,109 @@
+package workflow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Function names what a task runs: name@version.
+type Function struct {
+	Name    string
+	Version int
+}
+
+// String returns "name@version".
+func (f Function) String() string { return fmt.Sprintf("%s@%d", f.Name, f.Version) }
+
+// Work is a workflow as a client starts it: a graph, and what each task runs. Nobody changes it after Start.
+type Work struct {
+	Graph     *Graph
+	Functions []Function       // of the graph, without repeats
+	Calls     []int32          // by task: its function, in Functions
+	Constants []phalanx.Digest // by task: of its constant arguments; nil: no task has any
+	Digest    phalanx.Digest   // of the recorded form: equal for equal workflows
+	Parts     [][]byte         // the recorded form, in pieces of at most MaxWrite; nil once it is in the ledger
+}
+
+// check accepts a workflow, and returns what its tasks wait for; or it returns a phalanx.ErrInvalid.
+func (w *Work) check() (*Events, error) {
+	size := 0
+	for _, p := range w.Parts {
+		if len(p) > MaxWrite {
+			return nil, invalid("a part of the workflow has %d bytes, more than %d", len(p), MaxWrite)
+		}
+		size += len(p)
+	}
+	switch {
+	case w.Graph == nil:
+		return nil, invalid("there is no graph")
+	case size > MaxWork:
+		return nil, invalid("the workflow has %d bytes with its constants, more than %d: pass large constants as Refs", size, MaxWork)
+	case len(w.Calls) != len(w.Graph.Tasks) || w.Constants != nil && len(w.Constants) != len(w.Graph.Tasks):
+		return nil, invalid("%d tasks have %d functions and the constants of %d", len(w.Graph.Tasks), len(w.Calls), len(w.Constants))
+	}
+	for v, f := range w.Calls {
+		if f < 0 || int(f) >= len(w.Functions) {
+			return nil, invalid("task %d runs function %d of %d", v, f, len(w.Functions))
+		}
+	}
+	return Check(w.Graph)
+}
+
+// difference returns the first difference between two workflows under one id.
+func (w *Work) difference(recorded *Work) string {
+	for v := range min(len(w.Graph.Tasks), len(recorded.Graph.Tasks)) {
+		a, b := &w.Graph.Tasks[v], &recorded.Graph.Tasks[v]
+		name := shape{Graph: recorded.Graph}.name(v)
+		switch {
+		case a.Name != b.Name:
+			return fmt.Sprintf("task %d is %q, and %q in the run", v, a.Name, b.Name)
+		case w.function(v) != recorded.function(v):
+			return fmt.Sprintf("%s runs %s, and %s in the run", name, w.function(v), recorded.function(v))
+		case !slices.Equal(a.Reads, b.Reads):
+			return fmt.Sprintf("%s reads tasks %v, and %v in the run", name, a.Reads, b.Reads)
+		case !slices.Equal(a.After, b.After):
+			return fmt.Sprintf("%s follows tasks %v, and %v in the run", name, a.After, b.After)
+		case a.Deterministic != b.Deterministic || a.Checkpoint != b.Checkpoint || a.Effect != b.Effect || a.Compensates != b.Compensates || a.Caught != b.Caught:
+			return name + " has other annotations than in the run"
+		case w.constants(v) != recorded.constants(v):
+			return name + " has other constants than in the run"
+		}
+	}
+	if a, b := len(w.Graph.Tasks), len(recorded.Graph.Tasks); a != b {
+		return fmt.Sprintf("it has %d tasks, and %d in the run", a, b)
+	}
+	return "it is recorded in other bytes than the run"
+}
+
+func (w *Work) function(v int) Function { return w.Functions[w.Calls[v]] }
+
+func (w *Work) constants(v int) (d phalanx.Digest) {
+	if w.Constants != nil {
+		d = w.Constants[v]
+	}
+	return d
+}
+
+// checkID accepts the id of a run: 1 to 256 bytes of UTF-8 without control characters.
+func checkID(id string) error {
+	switch {
+	case id == "":
+		return invalid("the id of the run is empty")
+	case len(id) > phalanx.MaxIDBytes:
+		return invalid("the id of the run has %d bytes, more than %d", len(id), phalanx.MaxIDBytes)
+	case strings.ToValidUTF8(id, "") != id:
+		return invalid("the id of the run is not UTF-8")
+	case strings.ContainsFunc(id, func(r rune) bool { return r < 0x20 || r >= 0x7f && r < 0xa0 }):
+		return invalid("the id %q has a control character", id)
+	}
+	return nil
+}
+
+func failure(kind phalanx.Kind, format string, args ...any) error {
+	return &phalanx.Error{Op: "workflow", Kind: kind, Err: fmt.Errorf(format, args...)}
+}
+
+func invalid(format string, args ...any) error { return failure(phalanx.ErrInvalid, format, args...) }
