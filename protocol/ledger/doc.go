@@ -1,0 +1,2 @@
+// Package ledger x.
+package ledger
