@@ -209,7 +209,9 @@ func (s *faulty) act() {
 			s.group(1 + 2*s.rng.Intn(3))
 		}
 	case 13: // hosts that repeat themselves
-		s.step(m, Written{Number: uint64(s.rng.Intn(50))})
+		if m.up && m.Core.disk.number > 0 {
+			s.step(m, Written{Number: uint64(s.rng.Intn(int(m.Core.disk.number)))})
+		}
 		s.step(m, SnapshotFailed{To: uint64(s.rng.Intn(5))})
 		s.step(m, SnapshotSent{To: uint64(s.rng.Intn(5))})
 		if m.up && m.term > 0 { // a controller of an older tenure

@@ -212,6 +212,7 @@ func (w *network) create(id uint64) *machine {
 
 // open starts a core on a machine's disk.
 func (w *network) open(m *machine) {
+	debugf("%v open %d", w.now, m.id)
 	m.disk.opened++
 	cfg := w.cfg
 	cfg.Opened, cfg.Run = m.disk.opened, uint64(len(w.queue))<<16|uint64(w.seq)
@@ -227,6 +228,7 @@ func (w *network) open(m *machine) {
 
 // kill ends a core. The write that was under way may have been done.
 func (w *network) kill(m *machine) {
+	debugf("%v kill %d", w.now, m.id)
 	if m.up && m.disk.busy != nil && w.rng != nil && w.rng.Intn(2) == 0 && !m.disk.fails && !m.disk.poisoned {
 		m.disk.write(*m.disk.busy, w.streams)
 	}
@@ -237,6 +239,7 @@ func (w *network) kill(m *machine) {
 
 // power ends a core and takes back what its disk has not synced, but for a part that got there.
 func (w *network) power(m *machine) {
+	debugf("%v power %d", w.now, m.id)
 	w.kill(m)
 	m.disk.now = m.disk.durable.clone()
 	keep := 0
@@ -400,6 +403,7 @@ func (w *network) send(m *machine, e Send) {
 }
 
 func (w *network) persist(m *machine, write Write) {
+	debugPersist(w, m, write)
 	d := m.disk
 	if d.busy != nil {
 		w.fail("replica %d writes %d while %d is under way", m.id, write.Number, d.busy.Number)
