@@ -441,6 +441,10 @@ func (w *network) sendSnapshot(m *machine, e SendSnapshot) {
 	if m.disk.busy != nil {
 		rows.apply(*m.disk.busy, w.streams)
 	}
+	if m.disk.poisoned {
+		w.to(m, w.now, func() { w.step(m, SnapshotFailed{To: e.To}) })
+		return
+	}
 	if rows.applied != e.Index {
 		w.fail("replica %d sends the rows of entry %d as those of %d", m.id, rows.applied, e.Index)
 	}

@@ -37,10 +37,16 @@ func (c *Core) ask() {
 	}
 	r.asked, r.next = r.next, nil
 	r.number++
+	c.beginRound()
+}
+
+// beginRound has raft ask the voters. It is called again when there is none left to answer: raft
+// itself forgets such a round.
+func (c *Core) beginRound() {
 	if !c.alone() { // else raft asks nobody
 		c.lead.rounds++
 	}
-	c.node.ReadIndex(binary.BigEndian.AppendUint64(nil, r.number))
+	c.node.ReadIndex(binary.BigEndian.AppendUint64(nil, c.lead.reads.number))
 }
 
 // confirmed is told that this replica led still when it asked for a round.

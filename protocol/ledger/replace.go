@@ -157,6 +157,9 @@ func (c *Core) change(e *raftpb.Entry) {
 	c.log.last.open = true
 	if c.lead != nil {
 		c.lead.proposed = max(c.lead.proposed, e.GetIndex())
+		if c.alone() && len(c.lead.reads.asked) > 0 {
+			c.beginRound()
+		}
 	}
 }
 
