@@ -28,9 +28,11 @@ type Config struct {
 	StreamBytes int // while a snapshot streams the log may have so many bytes; 256 MB
 }
 
-// electionTicks is how many heartbeats raft's leader waits for a majority before it steps down.
-// Raft also gives up a transfer after so many.
-const electionTicks = 10
+// electionTicks returns for how many heartbeats raft's leader waits for a majority before it steps
+// down. Raft also gives up a transfer after so many.
+func (c Config) electionTicks() int {
+	return int((c.SilentAfter + c.HeartbeatEvery - 1) / c.HeartbeatEvery)
+}
 
 func (c Config) withDefaults() Config {
 	set := func(d *time.Duration, to time.Duration) {

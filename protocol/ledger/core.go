@@ -120,7 +120,7 @@ func (c *Core) newRaft() *raft.RawNode {
 	c.log.conf = clone(c.conf)
 	node, err := raft.NewRawNode(&raft.Config{
 		ID:                        c.id,
-		ElectionTick:              electionTicks,
+		ElectionTick:              c.cfg.electionTicks(),
 		HeartbeatTick:             1,
 		Storage:                   c.log,
 		Applied:                   c.applied.index,

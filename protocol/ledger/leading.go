@@ -100,16 +100,21 @@ func (c *Core) tickLeader() {
 }
 
 // handOver transfers the leadership to the voter that has most of the log, among those that were
-// heard lately. If that takes longer than Config.HandOverFor, this replica leads no more.
+// heard lately: to a wanted one, if there is one. If that takes longer than Config.HandOverFor,
+// this replica leads no more.
 func (c *Core) handOver(cause string) {
 	l := c.lead
 	if l.handing || c.alone() {
 		return
 	}
-	to, match := uint64(0), uint64(0)
-	c.node.WithProgress(func(id uint64, kind raft.ProgressType, p tracker.Progress) {
-		if kind == raft.ProgressTypePeer && id != c.id && c.stays(id) && c.recent(id) && (to == 0 || p.Match > match) {
-			to, match = id, p.Match
+	to, match, wanted := uint64(0), uint64(0), false
+	c.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
+		if id == c.id || !c.stays(id) || !c.recent(id) {
+			return
+		}
+		w := c.wants(id) && p.Match+near >= c.log.end()
+		if to == 0 || w && !wanted || w == wanted && p.Match > match {
+			to, match, wanted = id, p.Match, w
 		}
 	})
 	l.handing, l.since = true, c.now

@@ -41,6 +41,7 @@ type machine struct {
 	kept   []func()
 	skew   time.Duration
 	set    int           // the timer
+	spins  int           // how often it was due at once
 	writer *writer       // not nil during a tenure
 	last   time.Duration // when the last event of a controller comes
 	halted bool
@@ -212,7 +213,6 @@ func (w *network) create(id uint64) *machine {
 
 // open starts a core on a machine's disk.
 func (w *network) open(m *machine) {
-	debugf("%v open %d", w.now, m.id)
 	m.disk.opened++
 	cfg := w.cfg
 	cfg.Opened, cfg.Run = m.disk.opened, uint64(len(w.queue))<<16|uint64(w.seq)
@@ -228,7 +228,6 @@ func (w *network) open(m *machine) {
 
 // kill ends a core. The write that was under way may have been done.
 func (w *network) kill(m *machine) {
-	debugf("%v kill %d", w.now, m.id)
 	if m.up && m.disk.busy != nil && w.rng != nil && w.rng.Intn(2) == 0 && !m.disk.fails && !m.disk.poisoned {
 		m.disk.write(*m.disk.busy, w.streams)
 	}
@@ -239,7 +238,6 @@ func (w *network) kill(m *machine) {
 
 // power ends a core and takes back what its disk has not synced, but for a part that got there.
 func (w *network) power(m *machine) {
-	debugf("%v power %d", w.now, m.id)
 	w.kill(m)
 	m.disk.now = m.disk.durable.clone()
 	keep := 0
@@ -354,7 +352,16 @@ func (w *network) step(m *machine, ev Event) {
 	}
 	m.set++
 	set := m.set
-	if due, ok := m.Due(); ok {
+	due, ok := m.Due()
+	if _, tick := ev.(Tick); tick && ok && due-m.skew <= w.now {
+		if m.spins++; m.spins > 5 {
+			w.fail("replica %d ticks at %v, and is due at %v for ever", m.id, w.now, due-m.skew)
+			return
+		}
+	} else {
+		m.spins = 0
+	}
+	if ok {
 		w.to(m, max(due-m.skew, w.now), func() {
 			if m.set == set {
 				w.step(m, Tick{})
@@ -403,7 +410,6 @@ func (w *network) send(m *machine, e Send) {
 }
 
 func (w *network) persist(m *machine, write Write) {
-	debugPersist(w, m, write)
 	d := m.disk
 	if d.busy != nil {
 		w.fail("replica %d writes %d while %d is under way", m.id, write.Number, d.busy.Number)
@@ -486,7 +492,7 @@ func newWriter(w *network, m *machine, epoch uint64) *writer {
 // later has the writer append in a while.
 func (a *writer) later() {
 	w := a.w
-	a.m.last = max(a.m.last, w.now+w.random(0, 80*time.Millisecond))
+	a.m.last = max(a.m.last, w.now+w.random(0, 150*time.Millisecond))
 	w.to(a.m, a.m.last, func() {
 		if w.quiet || a.ended && w.rng.Intn(3) == 0 {
 			return

@@ -29,6 +29,9 @@ func (c *Core) wantVoters(ids []uint64) {
 	c.want = ids
 }
 
+// wants reports whether a replica is wanted.
+func (c *Core) wants(id uint64) bool { return slices.Contains(c.want, id) }
+
 // stays reports whether a replica votes, and still will when a change that is under way has ended.
 func (c *Core) stays(id uint64) bool { return slices.Contains(c.conf.GetVoters(), id) }
 
@@ -60,9 +63,8 @@ func (c *Core) nextChange() *raftpb.ConfChangeV2 {
 	if len(c.want) == 0 {
 		return nil
 	}
-	wanted := func(id uint64) bool { return slices.Contains(c.want, id) }
 	for _, id := range c.conf.GetLearners() {
-		if !wanted(id) {
+		if !c.wants(id) {
 			return changes(single(raftpb.ConfChangeRemoveNode, id))
 		}
 	}
@@ -72,20 +74,20 @@ func (c *Core) nextChange() *raftpb.ConfChangeV2 {
 			add = append(add, id)
 		}
 	}
-	heirs := false
+	heir := false
 	for _, id := range c.conf.GetVoters() {
-		if !wanted(id) {
+		if !c.wants(id) {
 			remove = append(remove, id)
-		} else if id != c.id {
-			heirs = true
+		} else if id != c.id && c.caughtUp([]uint64{id}) {
+			heir = true
 		}
 	}
-	if !wanted(c.id) {
-		if heirs {
+	if !c.wants(c.id) {
+		if heir {
 			c.handOver("its disk is replaced")
 			return nil
 		}
-		// Some wanted replica has to vote before this one can go.
+		// Some wanted replica has to vote, and to have caught up, before this one can go.
 		remove = slices.DeleteFunc(remove, func(id uint64) bool { return id == c.id })
 	}
 	if len(add) > 0 && len(remove) > 0 {
@@ -118,7 +120,7 @@ func changes(all ...*raftpb.ConfChangeSingle) *raftpb.ConfChangeV2 {
 	return &raftpb.ConfChangeV2{Changes: all}
 }
 
-// caughtUp reports whether learners have nearly the whole log.
+// caughtUp reports whether replicas have nearly the whole log, and were heard lately.
 func (c *Core) caughtUp(ids []uint64) bool {
 	ready := 0
 	c.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
