@@ -23,7 +23,6 @@ type Core struct {
 	log     *log
 	conf    *raftpb.ConfState // after the entry applied
 	applied mark              // the rows up to it are in a Write, or wait for the next
-	changed uint64            // the last applied entry that changed the replicas
 	disk    disk
 	stream  uint64 // of the snapshot that just arrived; 0: it is taken, or there is none
 

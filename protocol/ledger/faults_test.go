@@ -80,9 +80,11 @@ func faults(t *testing.T, seed int64) tally {
 	w := newNetwork(Config{
 		LogEntries: 4 + rng.Intn(40), LogBytes: 2000 + rng.Intn(8000), StreamBytes: 20000,
 		MaxEntry: 2000, MaxUncommitted: 2000 + rng.Intn(1000),
-		HeartbeatEvery: time.Duration(100+rng.Intn(200)) * time.Millisecond,
 	})
-	w.rng = rng
+	if rng.Intn(3) > 0 {
+		w.cfg.HeartbeatEvery = time.Duration(100+rng.Intn(200)) * time.Millisecond
+	}
+	w.rng, w.pace = rng, time.Duration(50+rng.Intn(200))*time.Millisecond
 	in := newInvariants(t, w, seed)
 	w.onStep, w.fail = in.after, in.fail
 	s := &faulty{network: w, in: in, born: 1}

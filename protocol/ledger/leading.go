@@ -27,6 +27,7 @@ type leading struct {
 	group   Group // the last one that was said
 
 	proposed uint64 // the last entry that may change the replicas
+	settles  uint64 // when it is committed, so is the last change, as most voters then know
 	handing  bool   // the leadership is being transferred
 	since    time.Duration
 }
@@ -35,7 +36,7 @@ func (c *Core) startLeading(term uint64) {
 	c.election.on = false
 	c.lead = &leading{
 		term: term, beat: c.now, contact: map[uint64]time.Duration{}, streams: map[uint64]uint64{},
-		proposed: c.log.end(),
+		proposed: c.log.end(), settles: c.log.end(), // the first entry of the term
 	}
 	for _, id := range c.voters() {
 		c.lead.contact[id] = c.now // they have just elected this one

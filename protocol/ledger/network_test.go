@@ -25,7 +25,8 @@ type network struct {
 	cut      map[[2]uint64]bool
 	streams  map[uint64]*image // rows that hosts received
 	stream   uint64
-	quiet    bool // controllers append nothing
+	pace     time.Duration // the longest pause of a controller
+	quiet    bool          // controllers append nothing
 	onStep   func(m *machine, ev Event, out []Effect)
 	fail     func(format string, args ...any)
 }
@@ -492,7 +493,7 @@ func newWriter(w *network, m *machine, epoch uint64) *writer {
 // later has the writer append in a while.
 func (a *writer) later() {
 	w := a.w
-	a.m.last = max(a.m.last, w.now+w.random(0, 150*time.Millisecond))
+	a.m.last = max(a.m.last, w.now+w.random(0, w.pace))
 	w.to(a.m, a.m.last, func() {
 		if w.quiet || a.ended && w.rng.Intn(3) == 0 {
 			return

@@ -41,8 +41,7 @@ func (c *Core) steerGroup() bool {
 	if !l.began || l.ended || l.handing || c.applied.index < l.proposed {
 		return false
 	}
-	if c.changed >= c.applied.index && c.changed == c.log.end() {
-		// A later entry tells the voters that the change is committed: see Group.Settled.
+	if c.log.end() < l.settles {
 		return c.node.Propose(nil) == nil
 	}
 	cc := c.nextChange()
@@ -154,11 +153,10 @@ func (c *Core) change(e *raftpb.Entry) {
 		return
 	}
 	c.conf = c.node.ApplyConfChange(cc)
-	c.changed = e.GetIndex()
 	c.disk.next.Conf = clone(c.conf)
 	c.log.last.open = true
 	if c.lead != nil {
-		c.lead.proposed = max(c.lead.proposed, e.GetIndex())
+		c.lead.settles = c.log.end() + 1
 		if c.alone() && len(c.lead.reads.asked) > 0 {
 			c.beginRound()
 		}
@@ -206,9 +204,10 @@ func (c *Core) makesSense(cc *raftpb.ConfChangeV2) bool {
 
 // sayGroup tells the host which replicas there are, if that is news.
 //
-// A change is settled when a later entry is committed. The voters that acknowledged that entry
-// got with it that the change is committed, and their disks have both: none of them will ever
-// ask a former voter for its vote again.
+// A change is settled when an entry is committed that was proposed after the change was applied.
+// The voters that acknowledged that entry got with it that the change is committed, and their
+// disks have both: none of them will ever ask a former voter for its vote again. An entry that
+// only comes after the change in the log does not do: the voters may have got it before.
 func (c *Core) sayGroup() {
 	l := c.lead
 	if !l.began || l.ended {
@@ -216,7 +215,7 @@ func (c *Core) sayGroup() {
 	}
 	g := Group{
 		Voters: c.voters(), Learners: slices.Sorted(slices.Values(c.conf.GetLearners())),
-		Settled: !c.joint() && c.applied.index > c.changed,
+		Settled: !c.joint() && c.applied.index >= l.settles,
 	}
 	if !slices.Equal(g.Voters, l.group.Voters) || !slices.Equal(g.Learners, l.group.Learners) || g.Settled != l.group.Settled {
 		l.group = g

@@ -67,7 +67,6 @@ func (c *Core) install(s *raftpb.Snapshot) {
 	}
 	c.applied = mark{meta.GetIndex(), meta.GetTerm()}
 	c.conf = clone(meta.GetConfState())
-	c.changed = c.applied.index
 	w.Install = &Install{Index: c.applied.index, Term: c.applied.term, Conf: clone(c.conf), Stream: c.stream}
 	w.Rows, w.Applied, w.Conf, w.Entries, w.Compact = nil, 0, nil, nil, 0
 	w.Sync = true
