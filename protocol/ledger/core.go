@@ -328,14 +328,12 @@ func (c *Core) alone() bool {
 func (c *Core) writeFailed() {
 	c.disk.failed = true
 	c.disk.forget()
-	switch {
-	case c.lead == nil:
-	case c.alone():
-		c.stopLeading()
-	default: // it needs no disk to hand over
-		c.endTenure()
-		c.handOver("its disk has failed")
+	if c.lead == nil || c.alone() {
+		c.halt(errFailed)
+		return
 	}
+	c.endTenure()
+	c.handOver("its disk has failed") // for which it needs no disk
 }
 
 var errFailed = errors.New("ledger: the disk has failed")

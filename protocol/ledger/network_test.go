@@ -27,6 +27,7 @@ type network struct {
 	stream   uint64
 	pace     time.Duration // the longest pause of a controller
 	quiet    bool          // controllers append nothing
+	swallow  func(m *machine, e Send) bool // nil: nothing besides
 	onStep   func(m *machine, ev Event, out []Effect)
 	fail     func(format string, args ...any)
 }
@@ -399,7 +400,7 @@ func (w *network) carry(m *machine, e Effect) {
 }
 
 func (w *network) send(m *machine, e Send) {
-	if w.cut[[2]uint64{m.id, e.To}] {
+	if w.cut[[2]uint64{m.id, e.To}] || w.swallow != nil && w.swallow(m, e) {
 		return
 	}
 	for copies := 2; copies > 0; copies-- {
