@@ -145,6 +145,7 @@ func (c *Core) newRaft() *raft.RawNode {
 func (c *Core) Step(now time.Duration, ev Event) []Effect {
 	if !c.awake {
 		c.awake, c.now, c.heard = true, now, now
+		c.greet()
 	}
 	c.now = max(c.now, now)
 	if c.halted {
@@ -156,6 +157,16 @@ func (c *Core) Step(now time.Duration, ev Event) []Effect {
 	out := c.out
 	c.out = nil
 	return out
+}
+
+// greet tells the other voters of this opening of the disk, so that they refuse an earlier one. The
+// message says no more than that this replica runs.
+func (c *Core) greet() {
+	for _, id := range c.voters() {
+		if id != c.id {
+			c.post(&raftpb.Message{Type: raftpb.MsgHeartbeatResp.Enum(), From: new(c.id), To: new(id), Term: new(c.log.hard.GetTerm())})
+		}
+	}
 }
 
 func (c *Core) take(ev Event) {

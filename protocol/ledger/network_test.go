@@ -25,10 +25,11 @@ type network struct {
 	cut      map[[2]uint64]bool
 	streams  map[uint64]*image // rows that hosts received
 	stream   uint64
-	pace     time.Duration // the longest pause of a controller
-	quiet    bool          // controllers append nothing
+	pace     time.Duration                 // the longest pause of a controller
+	quiet    bool                          // controllers append nothing
 	swallow  func(m *machine, e Send) bool // nil: nothing besides
 	onStep   func(m *machine, ev Event, out []Effect)
+	onOpen   func(m *machine, cfg Config, s State)
 	fail     func(format string, args ...any)
 }
 
@@ -218,6 +219,9 @@ func (w *network) open(m *machine) {
 	m.disk.opened++
 	cfg := w.cfg
 	cfg.Opened, cfg.Run = m.disk.opened, uint64(len(w.queue))<<16|uint64(w.seq)
+	if w.onOpen != nil {
+		w.onOpen(m, cfg, m.disk.state(m.id))
+	}
 	core, err := New(cfg, m.disk.state(m.id))
 	if err != nil {
 		w.fail("replica %d cannot be opened: %v", m.id, err)
