@@ -80,7 +80,8 @@ func (c *Core) unseal(from uint64, data []byte) (*raftpb.Message, error) {
 		return nil, errors.New("it belongs to another ledger")
 	}
 	m := new(raftpb.Message)
-	if err := proto.Unmarshal(data[envelope:], m); err != nil {
+	// Raft would compare fields that it does not know, and panic.
+	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data[envelope:], m); err != nil {
 		return nil, err
 	}
 	switch {

@@ -239,6 +239,7 @@ func FuzzReceive(f *testing.F) {
 				}
 			}
 			b.step(to, Receive{From: 3, Data: b.machine(3).seal(m)})
+			b.streams[5] = &image{rows: map[string]string{}}
 			b.step(to, SnapshotArrived{From: 3, Data: b.machine(3).seal(m), Stream: 5})
 			b.run(50 * time.Millisecond)
 		}
