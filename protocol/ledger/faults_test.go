@@ -218,7 +218,13 @@ func (s *faulty) act() {
 		}
 	case 10: // the view is wrong
 		s.tellLeft(m)
-	case 11:
+	case 11: // perhaps in vain
+		if s.rng.Intn(2) == 0 {
+			for _, o := range s.machines {
+				s.cut[[2]uint64{m.id, o.id}] = true
+			}
+			s.at(s.now+time.Duration(s.rng.Intn(1500))*time.Millisecond, func() { clear(s.cut) })
+		}
 		s.step(m, HandOver{})
 	case 12:
 		if s.whole() || len(s.want) == 1 {

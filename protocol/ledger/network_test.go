@@ -531,7 +531,9 @@ func (a *writer) append() {
 	a.out++
 	number := a.next
 	a.next++
-	a.w.step(a.m, Append{Epoch: a.epoch, Number: number, Rows: rows})
+	// It does not wait for the answer to the append before.
+	a.m.last = max(a.m.last, a.w.now+a.w.random(0, 2*time.Millisecond))
+	a.w.to(a.m, a.m.last, func() { a.w.step(a.m, Append{Epoch: a.epoch, Number: number, Rows: rows}) })
 }
 
 func (a *writer) done(number uint64) {

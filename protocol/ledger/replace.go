@@ -64,7 +64,7 @@ func (c *Core) nextChange() *raftpb.ConfChangeV2 {
 	}
 	for _, id := range c.conf.GetLearners() {
 		if !c.wants(id) {
-			return changes(single(raftpb.ConfChangeRemoveNode, id))
+			return learn(raftpb.ConfChangeRemoveNode, id)
 		}
 	}
 	var add, remove []uint64
@@ -94,7 +94,7 @@ func (c *Core) nextChange() *raftpb.ConfChangeV2 {
 	}
 	for _, id := range add {
 		if !slices.Contains(c.conf.GetLearners(), id) {
-			return changes(single(raftpb.ConfChangeAddLearnerNode, id))
+			return learn(raftpb.ConfChangeAddLearnerNode, id)
 		}
 	}
 	if len(add)+len(remove) == 0 || !c.caughtUp(add) || !c.mostAnswer(add, remove) {
@@ -107,16 +107,22 @@ func (c *Core) nextChange() *raftpb.ConfChangeV2 {
 	for _, id := range remove {
 		all = append(all, single(raftpb.ConfChangeRemoveNode, id))
 	}
-	return changes(all...)
+	return vote(all...)
 }
 
 func single(kind raftpb.ConfChangeType, id uint64) *raftpb.ConfChangeSingle {
 	return &raftpb.ConfChangeSingle{Type: kind.Enum(), NodeId: new(id)}
 }
 
-// changes returns a change, which is a joint one if it has several parts, and then ends by itself.
-func changes(all ...*raftpb.ConfChangeSingle) *raftpb.ConfChangeV2 {
-	return &raftpb.ConfChangeV2{Changes: all}
+// learn returns a change of the learners.
+func learn(kind raftpb.ConfChangeType, id uint64) *raftpb.ConfChangeV2 {
+	return &raftpb.ConfChangeV2{Changes: []*raftpb.ConfChangeSingle{single(kind, id)}}
+}
+
+// vote returns a change of the voters. It is a joint one, which ends by itself, even if only one
+// voter comes or goes: see steer.
+func vote(all ...*raftpb.ConfChangeSingle) *raftpb.ConfChangeV2 {
+	return &raftpb.ConfChangeV2{Transition: raftpb.ConfChangeTransitionJointImplicit.Enum(), Changes: all}
 }
 
 // caughtUp reports whether replicas have nearly the whole log, and were heard lately.
@@ -165,11 +171,12 @@ func (c *Core) change(e *raftpb.Entry) {
 
 // makesSense reports whether cc can be applied; raft panics if it cannot.
 func (c *Core) makesSense(cc *raftpb.ConfChangeV2) bool {
-	if cc.GetTransition() != raftpb.ConfChangeTransitionAuto || len(cc.GetChanges()) > maxReplicas {
+	joins := cc.GetTransition() == raftpb.ConfChangeTransitionJointImplicit
+	if !joins && cc.GetTransition() != raftpb.ConfChangeTransitionAuto || len(cc.GetChanges()) > maxReplicas {
 		return false
 	}
 	if len(cc.GetChanges()) == 0 {
-		return c.joint()
+		return c.joint() && !joins
 	}
 	if c.joint() || len(c.conf.GetVoters()) == 0 {
 		return false

@@ -218,14 +218,15 @@ func TestSnapshotThatIsNotNeeded(t *testing.T) {
 func TestChangesThatMakeNoSense(t *testing.T) {
 	add, learn, remove := raftpb.ConfChangeAddNode, raftpb.ConfChangeAddLearnerNode, raftpb.ConfChangeRemoveNode
 	for name, cc := range map[string]*raftpb.ConfChangeV2{
-		"all go":                   changes(single(remove, 1), single(remove, 2), single(remove, 3)),
+		"all go":                   vote(single(remove, 1), single(remove, 2), single(remove, 3)),
 		"the end of no change":     {},
-		"a voter learns":           changes(single(learn, 2)),
-		"a voter again":            changes(single(add, 2)),
-		"no id":                    changes(single(add, 0)),
-		"twice":                    changes(single(add, 4), single(remove, 4)),
+		"no change":                vote(),
+		"a voter learns":           vote(single(learn, 2)),
+		"a voter again":            vote(single(add, 2)),
+		"no id":                    vote(single(add, 0)),
+		"twice":                    vote(single(add, 4), single(remove, 4)),
 		"a change of another kind": {Transition: raftpb.ConfChangeTransitionJointExplicit.Enum(), Changes: []*raftpb.ConfChangeSingle{single(add, 4)}},
-		"an update":                changes(single(raftpb.ConfChangeUpdateNode, 2)),
+		"an update":                vote(single(raftpb.ConfChangeUpdateNode, 2)),
 	} {
 		b := newBench(t, 3, Config{})
 		data, err := marshal.Marshal(cc)

@@ -238,14 +238,21 @@ func TestElection(t *testing.T) {
 
 // A vote is on the disk before it is told, and a replica that lost power remembers it.
 func TestVoteIsNotForgotten(t *testing.T) {
+	for _, known := range []bool{false, true} {
+		t.Run(fmt.Sprintf("term known %v", known), func(t *testing.T) { voteIsNotForgotten(t, known) })
+	}
+}
+
+func voteIsNotForgotten(t *testing.T, known bool) {
 	b := newBench(t, 3, Config{})
 	m := b.machine(2)
 	term := m.term + 5
 	b.cutOff(2)
 	b.run(2 * time.Second) // it hears no leader and supports others
 	b.log = nil
+	last := uint64(1 << 20)
 	ask := func(from uint64) {
-		v := &raftpb.Message{Type: raftpb.MsgVote.Enum(), From: new(from), To: new(uint64(2)), Term: new(term), Index: new(uint64(1 << 20)), LogTerm: new(term - 1)}
+		v := &raftpb.Message{Type: raftpb.MsgVote.Enum(), From: new(from), To: new(uint64(2)), Term: new(term), Index: new(last), LogTerm: new(min(term-1, last))}
 		b.step(m, Receive{From: from, Data: b.machine(from).seal(v)})
 	}
 	granted := func() (to []uint64) {
@@ -255,6 +262,12 @@ func TestVoteIsNotForgotten(t *testing.T) {
 			}
 		}
 		return to
+	}
+	if known { // it learned the term before, from a candidate whose log is too short
+		last = 1
+		ask(3)
+		last = 1 << 20
+		b.run(5 * time.Millisecond)
 	}
 	for m.Core.disk.busy != nil {
 		b.run(time.Millisecond)
