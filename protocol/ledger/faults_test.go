@@ -445,6 +445,8 @@ func (in *invariants) effect(m *machine, e Effect) {
 			in.fail("replica %d answers a read once more", m.id)
 		}
 		delete(in.reads, r)
+	case Send:
+		in.promise(m, message(in.t, e.Data))
 	case Stalled:
 		in.count.Stalls++
 	case SendSnapshot:
@@ -462,6 +464,29 @@ func (in *invariants) effect(m *machine, e Effect) {
 	case Reject:
 		if !strings.HasSuffix(e.Err.Error(), "its sender's disk was opened again since") { // it came late
 			in.fail("replica %d: %v", m.id, e.Err)
+		}
+	}
+}
+
+// promise checks that what a message promises is on the disk already. If the disk has a later term
+// the promise was kept as long as that mattered: its entries may have been replaced since.
+func (in *invariants) promise(m *machine, msg *raftpb.Message) {
+	d := m.disk.durable
+	if d.hard.GetTerm() > msg.GetTerm() {
+		return
+	}
+	switch msg.GetType() {
+	case raftpb.MsgVote, raftpb.MsgVoteResp:
+		vote := m.id
+		if msg.GetType() == raftpb.MsgVoteResp {
+			vote = msg.GetTo()
+		}
+		if !msg.GetReject() && (d.hard.GetTerm() != msg.GetTerm() || d.hard.GetVote() != vote) {
+			in.fail("replica %d says %v in term %d, and its disk has the vote for %d in term %d", m.id, msg.GetType(), msg.GetTerm(), d.hard.GetVote(), d.hard.GetTerm())
+		}
+	case raftpb.MsgAppResp:
+		if last := max(d.applied, d.first+uint64(len(d.entries))-1); !msg.GetReject() && msg.GetIndex() > last {
+			in.fail("replica %d acknowledges entry %d, and its disk has them up to %d", m.id, msg.GetIndex(), last)
 		}
 	}
 }

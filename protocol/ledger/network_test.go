@@ -515,8 +515,16 @@ func (a *writer) later() {
 	})
 }
 
+// value returns a value of any size up to bulk, but mostly one of about that size.
+func (a *writer) value() []byte {
+	if a.w.chance(0.3) {
+		return make([]byte, a.w.rng.Intn(a.bulk+1))
+	}
+	return make([]byte, a.bulk)
+}
+
 func (a *writer) append() {
-	rows := []Row{{Key: fmt.Sprintf("a/%d/%d", a.epoch, a.next), Value: make([]byte, a.bulk)}}
+	rows := []Row{{Key: fmt.Sprintf("a/%d/%d", a.epoch, a.next), Value: a.value()}}
 	if a.w.rng != nil {
 		key := func() string { return fmt.Sprintf("k%d", a.w.rng.Intn(6)) }
 		switch a.w.rng.Intn(4) {
