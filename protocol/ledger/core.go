@@ -206,7 +206,7 @@ func (c *Core) decline(ev Event) {
 	case Append:
 		c.emit(Refused{Epoch: ev.Epoch, Number: ev.Number, Reason: Fenced})
 	case Read:
-		c.emit(NotReadable{ID: ev.ID})
+		c.emit(NotReadable(ev))
 	case SnapshotArrived:
 		c.emit(DropStream{Stream: ev.Stream})
 	}
