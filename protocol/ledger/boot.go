@@ -186,7 +186,7 @@ func (b *Boot) Step(now time.Duration, ev BootEvent) []BootEffect {
 	case Recorded:
 		if b.writes == ev.Number && ev.Number > 0 && !b.held && !b.booted {
 			b.booted, b.ended = true, b.own > 0
-			b.emit(BootView{Number: ev.Number})
+			b.emit(BootView(ev))
 		}
 	}
 	if !b.ended {

@@ -313,7 +313,6 @@ func (c *Core) apply(m *raftpb.Message) {
 func (c *Core) drop() {
 	c.stopLeading()
 	c.node = nil
-	c.disk.forget()
 	c.heed(c.term, raft.None)
 	c.heard, c.election = c.now, election{}
 }
@@ -338,7 +337,6 @@ func (c *Core) alone() bool {
 // writeFailed is told that this replica's disk is not to be trusted any more.
 func (c *Core) writeFailed() {
 	c.disk.failed = true
-	c.disk.forget()
 	if c.lead == nil || c.alone() {
 		c.halt(errFailed)
 		return

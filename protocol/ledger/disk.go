@@ -95,7 +95,7 @@ func (c *Core) written(number uint64) {
 	c.release(busy.after)
 }
 
-// release sends messages whose promises are kept.
+// release sends messages whose promises are kept. What a raft that was dropped told itself is lost.
 func (c *Core) release(after []*raftpb.Message) {
 	for _, m := range after {
 		switch {
@@ -104,14 +104,6 @@ func (c *Core) release(after []*raftpb.Message) {
 		case c.node != nil:
 			_ = c.node.Step(m) // fails only for an acknowledgement of this replica that votes no more
 		}
-	}
-}
-
-// forget drops the promises of a raft that is no more. Its writes go on.
-func (d *disk) forget() {
-	d.next.after = nil
-	if d.busy != nil {
-		d.busy.after = nil
 	}
 }
 

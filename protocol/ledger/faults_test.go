@@ -326,6 +326,7 @@ type invariants struct {
 	began     map[uint64]bool
 	asked     map[call]int
 	reads     map[readCall]uint64 // what it has to see
+	changes   []uint64            // the entries that change the replicas
 	group     Group
 	groupTerm uint64
 	seen      map[*machine]*seenState
@@ -453,6 +454,9 @@ func (in *invariants) effect(m *machine, e Effect) {
 	case Transfers:
 		in.count.Transfers++
 	case Group:
+		if e.Settled && !in.known(e.Voters, m.applied.index) {
+			in.fail("replica %d calls %v settled, and most of their disks do not know that the change is committed", m.id, e.Voters)
+		}
 		if m.lead != nil && m.lead.term >= in.groupTerm {
 			in.group, in.groupTerm = e, m.lead.term
 		}
@@ -511,7 +515,10 @@ func (in *invariants) scan(m *machine) {
 		if !in.durable(s.conf, at) && !in.durable(m.conf, at) && !in.durable(s.before, at) {
 			in.fail("replica %d applied entry %d of term %d, which is not on the disks of a majority of %v", m.id, i, at.term, m.conf)
 		}
-		if e.GetType() == raftpb.EntryNormal && len(e.GetData()) > 0 {
+		switch {
+		case e.GetType() == raftpb.EntryConfChangeV2:
+			in.changes = append(in.changes, i)
+		case len(e.GetData()) > 0:
 			in.batch(e)
 		}
 	}
@@ -550,6 +557,23 @@ func (in *invariants) durable(conf *raftpb.ConfState, at mark) bool {
 		return len(ids) == 0 || 2*has > len(ids)
 	}
 	return most(conf.GetVoters()) && most(conf.GetVotersOutgoing())
+}
+
+// known reports whether most disks have it that the last change of the replicas up to an entry is
+// committed.
+func (in *invariants) known(voters []uint64, upTo uint64) bool {
+	last, know := uint64(0), 0
+	for _, at := range in.changes {
+		if at <= upTo {
+			last = max(last, at)
+		}
+	}
+	for _, id := range voters {
+		if d := in.w.machine(id).disk.durable; max(d.applied, d.hard.GetCommit()) >= last {
+			know++
+		}
+	}
+	return 2*know > len(voters)
 }
 
 // rows checks that equal entries give equal rows.

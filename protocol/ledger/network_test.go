@@ -420,6 +420,11 @@ func (w *network) persist(m *machine, write Write) {
 	if d.busy != nil {
 		w.fail("replica %d writes %d while %d is under way", m.id, write.Number, d.busy.Number)
 	}
+	for i, e := range write.Entries {
+		if i > 0 && (e.GetIndex() != write.Entries[i-1].GetIndex()+1 || e.GetTerm() < write.Entries[i-1].GetTerm()) {
+			w.fail("replica %d writes %v", m.id, write.Entries)
+		}
+	}
 	d.busy = &write
 	delay := w.random(100*time.Microsecond, 3*time.Millisecond)
 	if !write.Sync {
