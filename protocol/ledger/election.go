@@ -71,7 +71,7 @@ func (c *Core) silence() time.Duration {
 }
 
 func (c *Core) tickElection() {
-	if c.now >= c.silence() || c.gone(c.leader, c.term) {
+	if c.now >= c.silence() {
 		_ = c.node.ForgetLeader() // raft never refuses it to a follower
 	}
 	if !c.canStand() {

@@ -29,7 +29,6 @@ type log struct {
 type shot struct {
 	at   mark
 	conf *raftpb.ConfState
-	open bool // the replicas have changed since
 }
 
 var _ raft.Storage = (*log)(nil)
@@ -74,10 +73,10 @@ func (l *log) Entries(low, high, size uint64) ([]*raftpb.Entry, error) {
 	return slices.Clip(all), nil
 }
 
-// Snapshot returns what names the rows of the disk, which are not in it. Raft asks again later
-// if the rows do not name a replica yet that is new.
+// Snapshot returns what names the rows of the disk, which are not in it. A replica that is newer
+// than these does not take them, and raft sends others then.
 func (l *log) Snapshot() (*raftpb.Snapshot, error) {
-	if l.last.open || l.last.at.index == 0 {
+	if l.last.at.index == 0 {
 		return nil, raft.ErrSnapshotTemporarilyUnavailable
 	}
 	return &raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{

@@ -160,7 +160,6 @@ func (c *Core) change(e *raftpb.Entry) {
 	}
 	c.conf = c.node.ApplyConfChange(cc)
 	c.disk.next.Conf = clone(c.conf)
-	c.log.last.open = true
 	if c.lead != nil {
 		c.lead.settles = c.log.end() + 1
 		if c.alone() && len(c.lead.reads.asked) > 0 {

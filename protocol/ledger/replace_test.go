@@ -150,10 +150,15 @@ func TestSnapshot(t *testing.T) {
 	for len(of[SendSnapshot](b, 1)) == 0 && b.now < 10*time.Second {
 		b.run(100 * time.Microsecond)
 	}
-	for range 60 { // none of them is dropped while the rows are under way
-		b.append()
+	for range 6 { // none of them is dropped while the rows are under way
+		for range 10 {
+			b.append()
+		}
+		b.run(700 * time.Microsecond)
 	}
-	b.run(time.Millisecond)
+	if b.machine(3).applied.index >= l.lead.streams[3] {
+		t.Fatal("the rows have arrived already")
+	}
 	if n := len(l.log.entries); n < 60 {
 		t.Errorf("the log has %d entries while a snapshot streams", n)
 	}
@@ -171,6 +176,27 @@ func TestSnapshot(t *testing.T) {
 	}
 	if n := len(l.lead.streams); n > 0 {
 		t.Errorf("%d streams are never forgotten", n)
+	}
+}
+
+// A learner that was just added gets the rows of a disk that knows it.
+func TestSnapshotForNewReplica(t *testing.T) {
+	b := newBench(t, 3, Config{LogEntries: 4})
+	for range 20 {
+		b.append()
+		b.run(3 * time.Millisecond)
+	}
+	b.open(b.add(4))
+	for range 3 {
+		b.append()
+	}
+	b.want(1, 2, 4)
+	b.run(time.Second)
+	if n, d := len(of[SendSnapshot](b, 1)), len(of[DropStream](b, 4)); n != 1 || d != 0 {
+		t.Errorf("%d snapshots were sent, and %d dropped", n, d)
+	}
+	if got := groups(b); got[len(got)-1] != "[1 2 4] [] true" {
+		t.Errorf("the groups were %v", got)
 	}
 }
 

@@ -71,5 +71,4 @@ func (c *Core) install(s *raftpb.Snapshot) {
 	w.Rows, w.Applied, w.Conf, w.Entries, w.Compact = nil, 0, nil, nil, 0
 	w.Sync = true
 	c.log.restart(c.applied)
-	c.log.last.open = true
 }
