@@ -259,3 +259,25 @@ func TestRead(t *testing.T) {
 		t.Errorf("readable: %v, not readable: %v", of[Readable](b, 1), r)
 	}
 }
+
+// A follower whose disk does not answer keeps few messages for then, however long that takes.
+func TestPromisesThatWaitAreBounded(t *testing.T) {
+	b := newBench(t, 3, Config{})
+	m := b.machine(2)
+	m.disk.stall = b.now + time.Hour
+	for n := range 600 {
+		b.append()
+		b.run(100 * time.Millisecond)
+		if n%50 == 0 {
+			b.step(m, Left{Replica: b.leader().id})
+		}
+	}
+	if n := len(m.Core.disk.next.after); n == 0 || n > 16 {
+		t.Errorf("%d messages wait", n)
+	}
+	m.disk.stall = 0
+	b.run(5 * time.Second)
+	if l := b.leader(); l == nil || m.disk.now.applied != l.disk.now.applied {
+		t.Errorf("replica 2 has entry %d", m.disk.now.applied)
+	}
+}

@@ -265,7 +265,7 @@ func (c *Core) ready() {
 			case m.GetType() == raftpb.MsgVote:
 				// A candidate that forgot its term could campaign in it again with a
 				// shorter log, and count votes that it got for the longer one.
-				c.disk.next.after = append(c.disk.next.after, m)
+				c.disk.next.await(m)
 			default:
 				c.post(m)
 			}

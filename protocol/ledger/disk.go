@@ -53,7 +53,18 @@ func (c *Core) note(m *raftpb.Message) {
 		w.Sync = w.Sync || m.GetTerm() != old.GetTerm() || m.GetVote() != old.GetVote()
 		c.log.hard = w.Hard
 	}
-	w.after = append(w.after, m.GetResponses()...)
+	for _, r := range m.GetResponses() {
+		w.await(r)
+	}
+}
+
+// await has a message wait until the Write is done. Of several of a kind to the same replica the
+// last says all, so that a disk that does not answer keeps only a few.
+func (o *order) await(m *raftpb.Message) {
+	o.after = slices.DeleteFunc(o.after, func(old *raftpb.Message) bool {
+		return old.GetType() == m.GetType() && old.GetTo() == m.GetTo() && raft.IsEmptySnap(old.GetSnapshot())
+	})
+	o.after = append(o.after, m)
 }
 
 // persist gives the host the next Write, if none is under way, and reports whether raft got

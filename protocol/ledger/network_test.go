@@ -440,7 +440,7 @@ func (w *network) finish(m *machine, write Write, at time.Duration) {
 		switch {
 		case m.life != life:
 		case w.now < d.stall:
-			w.finish(m, write, d.stall)
+			w.finish(m, write, min(d.stall, w.now+100*time.Millisecond)) // the stall may end earlier
 		case d.fails:
 			d.fails, d.poisoned, d.busy = false, true, nil
 			w.to(m, w.now, func() { w.step(m, WriteFailed{}) })

@@ -39,7 +39,8 @@ func (c *Core) step(m *raftpb.Message) {
 			c.hear(m.GetFrom(), m.GetTerm())
 		}
 	case raftpb.MsgAppResp, raftpb.MsgHeartbeatResp:
-		if c.lead != nil && m.GetTerm() == c.lead.term {
+		known := c.votes(m.GetFrom()) || slices.Contains(c.conf.GetLearners(), m.GetFrom())
+		if c.lead != nil && m.GetTerm() == c.lead.term && known {
 			c.lead.contact[m.GetFrom()] = c.now
 		}
 	}
