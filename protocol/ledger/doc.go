@@ -1,4 +1,4 @@
-// Package ledger decides what is in the durable log of workflows (docs/spec/workflow.md,
+// Package ledger decides what is in the durable log of workflows (specification of workflows,
 // sections 3, 6 and 8), and who boots the view after a restart of everything (boot.go).
 //
 // The log is replicated by etcd's raft (RawNode) on the disks of one, three or five members.
@@ -32,8 +32,9 @@
 //
 //   - Persist: gives the Write to the disk, behind the Writes before it, and answers with Written,
 //     or with WriteFailed if the write, or any write or sync of this disk ever, failed. It never
-//     answers Written before a Write with Sync is on the disk. If all is lost that was not synced,
-//     what is left are the Writes up to some point, none in part.
+//     answers Written before a Write with Sync is on the disk. If what was not synced is lost, what
+//     is left are the Writes up to some point, none in part. Compact is always less than Applied: the
+//     log on the disk still tells AppliedTerm, unless a snapshot was just installed, which has it.
 //   - Send: brings the bytes to that replica's address, and calls Receive there. From is the replica
 //     that the connection is from. Addresses are the host's affair. Nothing is repeated by the host.
 //   - TenureBegan, TenureEnded: starts and ends the controller. After TenureEnded the controller may
@@ -50,9 +51,15 @@
 //   - Transfers, Reject: writes a log line.
 //   - Halted: closes the disk and ends the Core; a failed or lost disk is replaced.
 //
-// The host tells the leader's Core the wanted replicas (Want), and each Core which replica's node
-// left the view (Left). A Tick comes when Due says so. A Core is not safe for concurrent use. It
-// keeps the part of the log that the disk keeps in memory as well; Config bounds it.
+// The host tells each Core which replicas are wanted (Want; only the leader acts on it), and which
+// replica's node left the view (Left). A Tick comes when Due says so. After a Group that is Settled
+// the disks of replicas that it does not name can be deleted, and not before.
+//
+// The row of a Boot's Record is the host's to encode; it appends it in the tenure of which it told
+// the Boot. The host carries Standing to those that Ask, and Heard back.
+//
+// A Core and a Boot are not safe for concurrent use. A Core keeps the part of the log that the disk
+// keeps in memory as well; Config bounds it.
 //
 // Hosts: none yet; workflow will.
 package ledger
