@@ -37,11 +37,12 @@ func uses(dir, target string) bool {
 	return slices.Contains(shared, target) || slices.Contains(parts[dir], target) || nested(dir, target)
 }
 
-// exempt are the imports that single cores may have besides. The view is
+// exempt are the imports that single cores may have besides. The view and the ledger are
 // decided by etcd's raft, whose RawNode is a pure core too.
 var exempt = map[string][]string{
 	"protocol/view": {"encoding/json", "go.etcd.io/raft/v3", "go.etcd.io/raft/v3/quorum", "go.etcd.io/raft/v3/raftpb",
 		"go.etcd.io/raft/v3/tracker", "google.golang.org/protobuf/proto"},
+	"protocol/ledger": {"go.etcd.io/raft/v3", "go.etcd.io/raft/v3/raftpb", "go.etcd.io/raft/v3/tracker", "google.golang.org/protobuf/proto"},
 }
 
 // only lists, for packages that are pure in part, the names that may be used.
