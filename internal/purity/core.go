@@ -40,6 +40,7 @@ func uses(dir, target string) bool {
 // exempt are the imports that single cores may have besides. The view is
 // decided by etcd's raft, whose RawNode is a pure core too.
 var exempt = map[string][]string{
+	"protocol/ledger": {"go.etcd.io/raft/v3/raftpb"},
 	"protocol/view": {"encoding/json", "go.etcd.io/raft/v3", "go.etcd.io/raft/v3/quorum", "go.etcd.io/raft/v3/raftpb",
 		"go.etcd.io/raft/v3/tracker", "google.golang.org/protobuf/proto"},
 }

@@ -1,0 +1,5 @@
+package disk
+
+const crashFolder = "PHALANX_DISK_CRASH"
+
+func crashChild(string) {}
