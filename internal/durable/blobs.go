@@ -79,7 +79,7 @@ func (b *Blob) Close() error { return b.from.Close() }
 // have that digest. The error is ErrMismatch if not.
 func CopyChecked(w io.Writer, r io.Reader, size int64, digest phalanx.Digest) error {
 	var h Digester
-	n, err := io.Copy(io.MultiWriter(w, &h), io.LimitReader(r, size))
+	n, err := io.Copy(io.MultiWriter(&h, w), io.LimitReader(r, size)) // w may change the bytes: it comes last
 	if err != nil {
 		return err
 	}

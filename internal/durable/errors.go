@@ -37,7 +37,7 @@ var (
 	ErrReadOnly     = errors.New("the folder cannot be written: mount its file system for writing, or give the user of this process the right to write")
 	ErrFull         = errors.New("the file system of the folder is full: free some of it, and start again")
 	ErrLater        = errors.New("a later version has written the folder: start that version, or choose an empty folder")
-	ErrLocked       = errors.New("another process uses the folder: stop it, or choose another folder")
+	ErrLocked       = errors.New("a process uses the folder: stop it, or choose another folder")
 	ErrDamaged      = fmt.Errorf("the folder is %w: remove it and start with an empty one; the other disks have what it held", phalanx.ErrCorrupt)
 	ErrUnusable     = errors.New("the folder cannot be opened: see the cause; if it stays, choose another folder")
 )

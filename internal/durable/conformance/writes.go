@@ -123,6 +123,10 @@ func aSyncCoversWhatCameBefore(f *fixture) {
 	f.crash()
 	same(f, "rows", f.rows(""), []string{"a", "1", "b", "2"})
 	same(f, "the log", log(f.state()), []string{"1.1:a"})
+	f.ok(f.try(ledger.Write{Rows: puts("c", "3")}))
+	f.write(ledger.Write{}) // nothing but a sync
+	f.crash()
+	same(f, "rows", f.rows("c"), []string{"c", "3"})
 }
 
 func answersComeInOrder(f *fixture) {

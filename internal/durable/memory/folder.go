@@ -131,6 +131,16 @@ func (f *Folder) Copy() *Folder {
 		current: f.synced.clone(), blobs: maps.Clone(f.blobs), space: f.space}
 }
 
+// Fork returns a folder that has all that this one has, what is not synced included, and that nobody uses.
+// Writes that wait are not in it. A test asks it what a crash could leave.
+func (f *Folder) Fork() *Folder {
+	c := f.Copy()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c.current, c.unsynced = f.current.clone(), slices.Clone(f.unsynced)
+	return c
+}
+
 // sync makes all that was written safe.
 func (f *Folder) sync() {
 	for i := range f.unsynced {

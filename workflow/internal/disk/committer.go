@@ -142,7 +142,7 @@ func (d *Disk) commit(changes []change) []error {
 	if d.poison.err() != nil { // a Write was invalid
 		return nil
 	}
-	if err := b.Commit(sync); err != nil {
+	if err := d.finish(b, sync); err != nil {
 		d.poison.mark(err)
 		return nil
 	}
@@ -150,6 +150,17 @@ func (d *Disk) commit(changes []change) []error {
 		d.poison.mark(err)
 	}
 	return refused
+}
+
+// finish commits a batch. Pebble ignores an empty one, but a Write without content may ask for the sync of those
+// before it: what LogData adds goes to pebble's log only.
+func (d *Disk) finish(b *pebble.Batch, sync *pebble.WriteOptions) error {
+	if sync == pebble.Sync && b.Empty() {
+		if err := b.LogData([]byte{0}, nil); err != nil {
+			return err
+		}
+	}
+	return b.Commit(sync)
 }
 
 // acknowledge answers changes that were committed. On a marked disk it leaves that to the watcher: a

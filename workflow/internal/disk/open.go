@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -166,10 +167,10 @@ func newID() uint64 {
 
 // pebble opens pebble.
 func (d *Disk) pebble(create bool) (db *pebble.DB, err error) {
-	log := &logger{log: d.log, poison: d.poison}
+	files := syncs{d.fs, d.poison, &atomic.Bool{}}
 	o := &pebble.Options{
-		FS:                          syncs{d.fs, d.poison},
-		Logger:                      log,
+		FS:                          files,
+		Logger:                      &logger{log: d.log, poison: d.poison},
 		FormatMajorVersion:          pebbleFormat,
 		ErrorIfExists:               create,
 		ErrorIfNotExists:            !create,
@@ -194,6 +195,7 @@ func (d *Disk) pebble(create bool) (db *pebble.DB, err error) {
 	if err != nil {
 		return nil, err
 	}
+	files.opened.Store(true)
 	return <-opened, nil
 }
 

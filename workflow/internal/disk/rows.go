@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -62,15 +63,24 @@ func (d *Disk) get(key string) ([]byte, bool, error) {
 		if found || err != nil {
 			return value, found, err
 		}
-		now, _, err := d.lookup(keyRows) // an install may have moved the rows meanwhile
-		if err != nil {
+		now, err := d.currentSet() // an install may have moved the rows meanwhile
+		if err != nil || now == set {
 			return nil, false, err
 		}
-		if binary.BigEndian.Uint64(now) == set {
-			return nil, false, nil
-		}
-		set = binary.BigEndian.Uint64(now)
+		set = now
 	}
+}
+
+// currentSet returns the number of the current set of rows, as pebble has it.
+func (d *Disk) currentSet() (uint64, error) {
+	value, found, err := d.lookup(keyRows)
+	if err != nil || !found {
+		return 0, err
+	}
+	if len(value) != 8 {
+		return 0, fmt.Errorf("%w: %q has %d bytes", durable.ErrCorrupt, keyRows, len(value))
+	}
+	return binary.BigEndian.Uint64(value), nil
 }
 
 // lookup returns a copy of the value under a key of pebble.
