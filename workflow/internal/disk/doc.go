@@ -24,9 +24,9 @@
 // # The format of pebble
 //
 // From FormatWALSyncChunks on, each chunk of pebble's log of writes tells how far the log was synced
-// before it, so that pebble reports damage in the synced part instead of taking it for the torn end of the
-// log. Pebble makes a new folder in its oldest format and raises it after it has created the first log,
-// which therefore has chunks of the old kind: so a new folder is closed and opened again before anything is
-// acknowledged. What pebble cannot tell from a torn end is damage to the last chunks, after which
-// nothing was written.
+// before it, so that damage in the synced part can be told from the torn end of the log. Pebble looks for it
+// only from the next block of 32 KB on; checkLogs looks at the rest. Pebble makes a new folder in its
+// oldest format and raises it after it has created the first log, which therefore has chunks of the old kind:
+// so a new folder is closed and opened again before anything is acknowledged. Nothing tells damage to the very
+// last chunk that was synced from a torn end.
 package disk

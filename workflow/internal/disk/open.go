@@ -76,6 +76,9 @@ func (d *Disk) open(cluster string) (err error) {
 			return err
 		}
 	}
+	if err := d.checkLogs(); err != nil {
+		return err
+	}
 	if d.db, err = d.pebble(false); err != nil {
 		return err
 	}
