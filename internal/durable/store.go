@@ -16,7 +16,7 @@ type Store interface {
 	Blobs
 }
 
-// Folder is the identity of a Store, and what it remembers of its cluster (specification, 3.4 and 3.6).
+// Folder is the identity of a Store, and what it remembers of its cluster (specification of workflows, section 3.4 and 3.6).
 type Folder interface {
 	Identity() Identity
 	// Join binds the folder to a cluster for good. It is ErrOtherCluster if it belongs to another one.
@@ -69,8 +69,10 @@ type Replica interface {
 	// Scan calls f for the rows whose keys begin with prefix, in the order of keys, until f returns
 	// false. It sees the rows of one moment. The rows are f's.
 	Scan(prefix string, f func(ledger.Row) bool) error
-	// Snapshot returns the rows of this moment. At most MaxSnapshots are open at once, else ErrBusy.
-	Snapshot() (Snapshot, error)
+	// Snapshot calls done with the rows as they are after the Writes that were given to Apply before, and before
+	// those that are given to it after. At most MaxSnapshots are open at once, else ErrBusy. Calls of done
+	// come in the order of all answers; done must not block, and closes the snapshot sooner or later.
+	Snapshot(done func(Snapshot, error))
 	// Receive reads the rows of a snapshot beside the current ones until r ends, and checks them;
 	// r gives what a Snapshot has written. A Write with Install then makes them the current ones.
 	// The error is ErrMismatch if the stream is not what was written. Streams do not survive a crash.
@@ -101,7 +103,7 @@ type Space struct {
 	Free, Total uint64 // bytes
 }
 
-// Reserve is what stays free for what runs already: 1 GB or 5 %, whichever is more (specification, section 2.5).
+// Reserve is what stays free for what runs already: 1 GB or 5 %, whichever is more (specification of workflows, section 2.5).
 func (s Space) Reserve() uint64 { return max(1e9, s.Total/20) }
 
 // Fits returns ErrNoSpace if less than the reserve would be free after another size bytes.

@@ -25,7 +25,7 @@ func failedSyncPoisons(f *fixture) {
 	f.is(f.Scan("", func(ledger.Row) bool { return true }), durable.ErrPoisoned)
 	_, err = f.State()
 	f.is(err, durable.ErrPoisoned)
-	_, err = f.Snapshot()
+	_, err = f.take()
 	f.is(err, durable.ErrPoisoned)
 	_, err = f.Begin()
 	f.is(err, durable.ErrPoisoned)
@@ -44,7 +44,7 @@ func failedSyncPoisons(f *fixture) {
 
 func closedStoreAnswers(f *fixture) {
 	f.begin()
-	s, err := f.Snapshot()
+	s, err := f.take()
 	f.ok(err)
 	answers := make(chan error, 100)
 	for range cap(answers) {

@@ -16,7 +16,7 @@ import (
 // snapshot returns the rows of f as a stream, with what Install says of them.
 func (f *fixture) snapshot(stream uint64) ([]byte, *ledger.Install) {
 	f.Helper()
-	s, err := f.Snapshot()
+	s, err := f.take()
 	f.ok(err)
 	var b bytes.Buffer
 	n, err := s.WriteTo(&b)
@@ -25,6 +25,18 @@ func (f *fixture) snapshot(stream uint64) ([]byte, *ledger.Install) {
 	f.ok(s.Close())
 	f.ok(s.Close())
 	return b.Bytes(), &ledger.Install{Index: s.Index(), Term: s.Term(), Conf: s.Conf(), Stream: stream}
+}
+
+// take returns a snapshot of this moment.
+func (f *fixture) take() (durable.Snapshot, error) {
+	type taken struct {
+		s   durable.Snapshot
+		err error
+	}
+	done := make(chan taken, 1)
+	f.Snapshot(func(s durable.Snapshot, err error) { done <- taken{s, err} })
+	t := <-done
+	return t.s, t.err
 }
 
 // filled returns a folder with rows, of which some are long, as of index 3 and term 2.
@@ -84,7 +96,7 @@ func installSurvives(f *fixture) {
 func snapshotIsOfOneMoment(f *fixture) {
 	f = f.filled()
 	want, _ := f.snapshot(1)
-	s, err := f.Snapshot()
+	s, err := f.take()
 	f.ok(err)
 	f.write(ledger.Write{Rows: []ledger.Row{{Key: "", End: "s"}, put("row/000", "later")}, Applied: 4})
 	var got bytes.Buffer
@@ -96,18 +108,61 @@ func snapshotIsOfOneMoment(f *fixture) {
 	if err == nil {
 		f.Error("a closed snapshot was written")
 	}
+	f.is(snapshotBetweenWrites(f), nil)
 	var open []durable.Snapshot
 	for range durable.MaxSnapshots {
-		s, err := f.Snapshot()
+		s, err := f.take()
 		f.ok(err)
 		open = append(open, s)
 	}
-	_, err = f.Snapshot()
+	_, err = f.take()
 	f.is(err, durable.ErrBusy)
 	f.ok(open[0].Close())
-	_, err = f.Snapshot()
+	_, err = f.take()
 	f.ok(err)
 	f.reopen() // it does not wait for snapshots
+}
+
+// snapshotBetweenWrites checks that each of several snapshots has the Writes before it, and none after it,
+// though all wait at once.
+func snapshotBetweenWrites(f *fixture) error {
+	answers := make(chan error, 12)
+	base := f.state().Applied
+	f.write(ledger.Write{Entries: entries(2, base+1, make([]string, 6)...)})
+	for i := range uint64(6) {
+		f.Apply(ledger.Write{Rows: puts("between", fmt.Sprint(i)), Applied: base + 1 + i, Sync: i%2 == 0}, func(err error) { answers <- err })
+		f.Snapshot(func(s durable.Snapshot, err error) {
+			if err != nil {
+				answers <- err
+				return
+			}
+			go func() { answers <- errors.Join(hasRow(s, base+1+i, "between", fmt.Sprint(i)), s.Close()) }()
+		})
+	}
+	var errs []error
+	for range cap(answers) {
+		errs = append(errs, <-answers)
+	}
+	return errors.Join(errs...)
+}
+
+// hasRow returns an error if a snapshot is not as of index or has another value under a key.
+func hasRow(s durable.Snapshot, index uint64, key, want string) error {
+	var b bytes.Buffer
+	if _, err := s.WriteTo(&b); err != nil {
+		return err
+	}
+	got := ""
+	_, _, err := durable.Decode(&b, func(k, value []byte) error {
+		if string(k) == key {
+			got = string(value)
+		}
+		return nil
+	})
+	if err == nil && (got != want || s.Index() != index) {
+		err = fmt.Errorf("the snapshot of %d has %q, want %d with %q", s.Index(), got, index, want)
+	}
+	return err
 }
 
 func changedStreamsAreRefused(f *fixture) {

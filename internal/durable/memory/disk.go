@@ -24,11 +24,12 @@ type Disk struct {
 	snapshots int
 }
 
-// request is a Write that was not answered.
+// request is a Write that was not answered, or the wish for a snapshot.
 type request struct {
-	step step
-	done func(error)
-	err  error // of a committed one
+	step     step
+	snapshot *snapshot // to fill; nil: a Write
+	done     func(error)
+	err      error // of a committed one
 }
 
 var _ durable.Store = (*Disk)(nil)
@@ -43,9 +44,13 @@ func (d *Disk) unlock() { d.folder.mu.Unlock() }
 
 // Apply implements durable.Replica. It never blocks.
 func (d *Disk) Apply(w ledger.Write, done func(error)) {
+	d.add(request{step: step{write: w}, done: done})
+}
+
+func (d *Disk) add(r request) {
 	_ = d.lock() // commit answers with the error
 	if !d.crashed {
-		d.waiting = append(d.waiting, request{step: step{write: w}, done: done})
+		d.waiting = append(d.waiting, r)
 	}
 	d.unlock()
 	d.kick()
@@ -82,6 +87,10 @@ func (d *Disk) run() {
 func (d *Disk) commit() {
 	f, sync := d.folder, false
 	for i := d.committed; i < len(d.waiting) && d.over == nil; i++ {
+		if s := d.waiting[i].snapshot; s != nil {
+			d.waiting[i].err = s.fill(d)
+			continue
+		}
 		s := &d.waiting[i].step
 		err := d.prepare(s)
 		if err == nil {
@@ -94,7 +103,7 @@ func (d *Disk) commit() {
 		f.unsynced = append(f.unsynced, *s)
 		sync = sync || s.write.Sync
 	}
-	for i := d.committed; i < len(d.waiting); i++ {
+	for i := d.committed; i < len(d.waiting) && d.over != nil; i++ {
 		d.waiting[i].err = d.over
 	}
 	if d.over == nil && sync {
@@ -125,6 +134,9 @@ func (d *Disk) prepare(s *step) error {
 func (d *Disk) waitingSteps() []step {
 	var steps []step
 	for _, r := range d.waiting[d.committed:] {
+		if r.snapshot != nil {
+			continue
+		}
 		if d.prepare(&r.step) != nil {
 			break
 		}

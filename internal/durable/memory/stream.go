@@ -94,18 +94,26 @@ type snapshot struct {
 }
 
 // Snapshot implements durable.Replica.
-func (d *Disk) Snapshot() (durable.Snapshot, error) {
-	err := d.lock()
-	defer d.unlock()
-	if err != nil {
-		return nil, err
-	}
+func (d *Disk) Snapshot(done func(durable.Snapshot, error)) {
+	s := &snapshot{d: d}
+	d.add(request{snapshot: s, done: func(err error) {
+		if err != nil {
+			done(nil, err)
+		} else {
+			done(s, nil)
+		}
+	}})
+}
+
+// fill takes the rows of this moment.
+func (s *snapshot) fill(d *Disk) error {
 	if d.snapshots >= durable.MaxSnapshots {
-		return nil, durable.ErrBusy
+		return durable.ErrBusy
 	}
 	d.snapshots++
 	now := &d.folder.current
-	return &snapshot{d: d, index: now.applied, term: now.term(), conf: proto.CloneOf(now.conf), rows: now.clone()}, nil
+	s.index, s.term, s.conf, s.rows = now.applied, now.term(), proto.CloneOf(now.conf), now.clone()
+	return nil
 }
 
 func (s *snapshot) Index() uint64           { return s.index }

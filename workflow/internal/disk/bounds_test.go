@@ -315,7 +315,9 @@ func TestCloseLeavesNothing(t *testing.T) {
 	if err := write(d, one("k", true)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Snapshot(); err != nil {
+	taken := make(chan error, 1)
+	d.Snapshot(func(_ durable.Snapshot, err error) { taken <- err }) // Close closes it
+	if err := <-taken; err != nil {
 		t.Fatal(err)
 	}
 	read, feed := io.Pipe()

@@ -16,8 +16,10 @@ type change struct {
 	size int  // bytes, for the bounds
 	sync bool // it must be on the disk before done
 	// fill adds the change to a batch. If it returns an error it has added nothing, or marked the disk.
-	fill func(*pebble.Batch) error
-	done func(error)
+	fill func(*pebble.Batch) error // nil: nothing
+	// after is called when the batch is committed and before the next one begins. Its error is the answer.
+	after func() error // nil: nothing
+	done  func(error)
 }
 
 // queue has the changes that the committer has not answered. It is safe for concurrent use.
@@ -64,6 +66,9 @@ func (q *queue) take() []change {
 	for n < len(q.waiting) && (n == 0 || size+q.waiting[n].size <= maxBatch) {
 		size += q.waiting[n].size
 		n++
+		if q.waiting[n-1].after != nil { // it sees what is before it, and nothing else
+			break
+		}
 	}
 	q.flying = q.waiting[:n:n]
 	if q.waiting = q.waiting[n:]; len(q.waiting) == 0 {
@@ -135,7 +140,10 @@ func (d *Disk) commits() {
 func (d *Disk) commit(changes []change) []error {
 	b, sync, refused := d.db.NewBatch(), pebble.NoSync, make([]error, len(changes))
 	for i, c := range changes {
-		if refused[i] = c.fill(b); refused[i] == nil && c.sync {
+		if c.fill != nil {
+			refused[i] = c.fill(b)
+		}
+		if refused[i] == nil && c.sync {
 			sync = pebble.Sync
 		}
 	}
@@ -148,6 +156,9 @@ func (d *Disk) commit(changes []change) []error {
 	}
 	if err := b.Close(); err != nil {
 		d.poison.mark(err)
+	}
+	if last := len(changes) - 1; changes[last].after != nil && refused[last] == nil {
+		refused[last] = changes[last].after()
 	}
 	return refused
 }

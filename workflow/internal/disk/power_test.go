@@ -169,8 +169,11 @@ func (c *cutting) install() {
 	index := c.last + 1 + c.rng.Uint64N(3)
 	rows := []ledger.Row{{Key: "a/1", Value: []byte("installed")}, {Key: "i", Value: bytes.Repeat([]byte("i"), c.rng.IntN(100_000))}}
 	d.Apply(ledger.Write{Rows: rows, Applied: index}, func(err error) { c.ok(err) })
-	s, err := d.Snapshot()
-	c.ok(err)
+	var s durable.Snapshot
+	d.Snapshot(func(taken durable.Snapshot, err error) {
+		c.ok(err)
+		s = taken
+	})
 	var b bytes.Buffer
 	_, err = s.WriteTo(&b)
 	c.ok(err)

@@ -25,7 +25,25 @@ type snapshot struct {
 }
 
 // Snapshot implements durable.Replica.
-func (d *Disk) Snapshot() (durable.Snapshot, error) {
+func (d *Disk) Snapshot(done func(durable.Snapshot, error)) {
+	var s *snapshot
+	d.submit(change{
+		after: func() (err error) {
+			s, err = d.openSnapshot()
+			return err
+		},
+		done: func(err error) {
+			if err != nil {
+				done(nil, err) // on a poisoned disk s may be open, and goes with all of pebble
+			} else {
+				done(s, nil)
+			}
+		},
+	})
+}
+
+// openSnapshot returns the rows of this moment.
+func (d *Disk) openSnapshot() (*snapshot, error) {
 	if err := d.enter(); err != nil {
 		return nil, err
 	}
