@@ -45,16 +45,16 @@ func TestQueueIsBounded(t *testing.T) {
 		for range 8 {
 			q.add(change{size: size})
 		}
-		added := 0
+		var added atomic.Int32
 		for _, n := range []int{1, size, durable.MaxWaiting + 1} {
 			go func() {
 				q.add(change{size: n})
-				added++
+				added.Add(1)
 			}()
 			synctest.Wait()
 		}
-		if added != 0 {
-			t.Errorf("%d changes have passed the bound", added)
+		if n := added.Load(); n != 0 {
+			t.Errorf("%d changes have passed the bound", n)
 		}
 		for q.bytes > 0 {
 			if n := len(q.take()); n*size > maxBatch && n > 1 {
@@ -66,8 +66,8 @@ func TestQueueIsBounded(t *testing.T) {
 				t.Errorf("%d bytes wait", q.bytes)
 			}
 		}
-		if added != 3 {
-			t.Errorf("%d of 3 changes were added in the end", added)
+		if n := added.Load(); n != 3 {
+			t.Errorf("%d of 3 changes were added in the end", n)
 		}
 		q.add(change{size: durable.MaxWaiting})
 		go q.add(change{size: 1})

@@ -128,7 +128,7 @@ func TestEachFailureOfPebble(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			failed, poisoned := 0, 0
-			for nth := 0; nth < 120; nth += 1 + nth/8 {
+			for nth := 0; nth < 120; nth += stride + nth/8 {
 				f, p := failAt(t, ops, nth)
 				failed, poisoned = failed+f, poisoned+p
 			}

@@ -80,7 +80,7 @@ func (h *history) write(t testing.TB, row ledger.Row, sync bool) {
 // log and its rows, each.
 func TestFolderOfForgottenRuns(t *testing.T) {
 	runs := 100_000
-	if testing.Short() {
+	if testing.Short() || stride > 1 {
 		runs = 10_000
 	}
 	dir := t.TempDir()
