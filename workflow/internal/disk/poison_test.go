@@ -227,6 +227,28 @@ func TestWatcherFailsThoseWhoWait(t *testing.T) {
 	}
 }
 
+// A commit that succeeds after the disk was marked, because of another file, is answered once, and not with nil.
+func TestCommitOnAMarkedDisk(t *testing.T) {
+	b := newBed(t)
+	fs, arm, reached, release := held(b.mem)
+	d := opened(t, path, Options{FS: fs})
+	arm()
+	answers := make(chan error, 2)
+	d.Apply(one("k", true), func(err error) { answers <- err })
+	<-reached
+	d.poison.mark(errSync)
+	if err := <-answers; !errors.Is(err, errSync) {
+		t.Errorf("the answer is %v", err)
+	}
+	close(release)
+	<-d.committed
+	select {
+	case err := <-answers:
+		t.Errorf("a second answer is %v", err)
+	default:
+	}
+}
+
 // An answer may apply the next Write, on a disk that is poisoned or closed, too.
 func TestAnswerMayApply(t *testing.T) {
 	for _, end := range []string{"fails", "closes"} {
