@@ -9,9 +9,10 @@ import (
 
 // Errors of a Store that is open. Those that name a kind of the root package are of that kind, too.
 var (
-	// ErrPoisoned: a sync has failed. What was acknowledged before is on the disk; nothing more is
-	// written, acknowledged or read. The disk is replaced (specification of workflows, section 3.4).
-	ErrPoisoned = errors.New("the disk is poisoned: a sync of it has failed, and nothing says what of it was lost; replace it")
+	// ErrPoisoned: a sync has failed, what was read is corrupt, or a Write was invalid; the cause is
+	// wrapped. What was acknowledged before is on the disk; nothing more is written, acknowledged or read.
+	// The disk is replaced (specification of workflows, section 3.4).
+	ErrPoisoned = errors.New("the disk is poisoned, nothing is written to it or read from it any more: replace it")
 	// ErrNoSpace: less than the reserve is free. What runs may go on; blobs and new runs are refused.
 	ErrNoSpace = fmt.Errorf("the disk is nearly full (%w): free some of it, or put the folder on a larger one", phalanx.ErrNoSpace)
 	// ErrCorrupt: what is read is not what was written.
