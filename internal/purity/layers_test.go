@@ -81,9 +81,6 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// unhosted are the cores that no package imports yet.
-var unhosted = []string{"protocol/ledger"}
-
 // Each core says in its package's documentation who hosts it, or of which cores it is a part.
 func TestCoresNameTheirHosts(t *testing.T) {
 	imports, err := purity.Imports(module)
@@ -93,14 +90,6 @@ func TestCoresNameTheirHosts(t *testing.T) {
 	named := regexp.MustCompile(`(?m)^// (?:Hosts|Used by): (.+)\.$`)
 	for dir := range imports {
 		if !strings.HasPrefix(dir, "protocol/") && !strings.HasPrefix(dir, "node/") {
-			continue
-		}
-		if slices.Contains(unhosted, dir) {
-			for folder, all := range imports {
-				if slices.Contains(all, dir) {
-					t.Errorf("%s imports %s: it is not unhosted any more", folder, dir)
-				}
-			}
 			continue
 		}
 		hosts := named.FindStringSubmatch(documentation(t, dir))

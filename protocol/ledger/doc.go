@@ -61,5 +61,5 @@
 // A Core and a Boot are not safe for concurrent use. A Core keeps the part of the log that the disk
 // keeps in memory as well; Config bounds it.
 //
-// Hosts: none yet; workflow will.
+// Used by: internal/durable, internal/durable/memory, workflow/internal/disk.
 package ledger
