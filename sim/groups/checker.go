@@ -158,7 +158,8 @@ func (f *formed) peopled(w *service) (rank int, ok bool) {
 }
 
 // hangs returns why a Form that was given up should have ended: enough members wait, or have formed
-// the group without it.
+// the group without it. Those count whose nodes have the newest view: the others cannot know yet
+// that a member's node is gone. A view that stays unknown fails the run elsewhere.
 func (c *checker) hangs(call *waiting) string {
 	live, called := 0, 1
 	for _, other := range call.Roster.Members() {
@@ -167,7 +168,7 @@ func (c *checker) hangs(call *waiting) string {
 		}
 	}
 	for _, o := range c.w.work.open {
-		if o.Kind == group.CallForm && o.Group == call.Group && o.Roster == call.Roster && o.Rank != call.Rank && c.w.Well(o.n) && o.since+patience/2 < c.w.Now() {
+		if o.Kind == group.CallForm && o.Group == call.Group && o.Roster == call.Roster && o.Rank != call.Rank && c.w.Well(o.n) && c.current(o.n) && o.since+patience/2 < c.w.Now() {
 			called++
 		}
 	}
@@ -288,6 +289,9 @@ func (c *checker) gaveUp(call *waiting, g group.GivenUp) {
 	}
 	c.silent[family(name)] = true
 }
+
+// current reports whether a process has the newest view.
+func (c *checker) current(n *sim.Process) bool { return n.View.Number == c.w.View().Number }
 
 // Missing says what the groups still owe after all faults, or returns "".
 func (s *service) Missing() string {
