@@ -42,7 +42,7 @@ func clauses(text string) map[string]bool {
 const (
 	number  = `\d+(?:\.\d+)?(?: \(\d+\))?` // 2.7, and 7 (12) for invariant 12
 	numbers = number + `(?:(?:, | and |–|, and )` + number + `)*`
-	named   = `(?:\b(?i:(store|barrier|group)) )?`
+	named   = `(?:\b(?i:(store|barrier|group|workflow)) )?`
 )
 
 var (
@@ -53,19 +53,20 @@ var (
 		regexp.MustCompile(`()(?:^|[\s(])(` + number + `) of the (?i:specification)`),
 		regexp.MustCompile(`()races? of section (\d+)`),
 	}
-	ofNamed    = regexp.MustCompile(`(?:^|[\s(])(` + number + `) of the (store|barrier|group) specification`)
+	ofNamed    = regexp.MustCompile(`(?:^|[\s(])(` + number + `) of the (store|barrier|group|workflow) specification`)
 	bare       = regexp.MustCompile(`\((\d\.\d{1,2}(?:(?:, | and )\d\.\d{1,2})*)\)`) // in a comment
 	invariant  = regexp.MustCompile(`(?i:invariants?) \(?(\d+(?:(?:, | and )\d+)*)\)?`)
 	bracketed  = regexp.MustCompile(`\((\d{1,2}(?:, \d{1,2})*)\)`) // in a simulator: an invariant
 	eachNumber = regexp.MustCompile(`(\d+(?:\.\d+)?)(?: \((\d+)\))?`)
 	testNumber = regexp.MustCompile(`^(?:Test|Benchmark)\w*?\D(\d)_(\d+)$`)
 	firstCell  = regexp.MustCompile(`^\| *([^|]*?) *\|`)
-	heading    = regexp.MustCompile(`^(?:(barrier|group) )?specification$`)
+	heading    = regexp.MustCompile(`^(?:(barrier|group|workflow) )?specification$`)
 )
 
 // ofOthers are the folders whose protocols are not the store's: there a reference names its
 // document.
-var ofOthers = []string{"barrier", "protocol/barrier", "sim/barriers", "group", "protocol/group", "sim/groups"}
+var ofOthers = []string{"barrier", "protocol/barrier", "sim/barriers", "group", "protocol/group", "sim/groups",
+	"workflow", "workflow/worktest", "workflow/internal/disk", "protocol/workflow", "protocol/ledger", "internal/durable", "internal/durable/memory"}
 
 // home is the document of the invariants that a simulator checks, and their section.
 func home(folder string) (document, section string) {
@@ -220,7 +221,7 @@ func (s specification) inTables(text string) []string {
 func specificationOf(t *testing.T) specification {
 	t.Helper()
 	s := specification{}
-	for _, name := range []string{"store", "barrier", "group"} {
+	for _, name := range []string{"store", "barrier", "group", "workflow"} {
 		text, err := os.ReadFile("spec/" + name + ".md")
 		if err != nil {
 			t.Fatal(err)

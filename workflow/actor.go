@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// ActorRef is an actor, at one version, that tasks make and pass on (specification 1.4). A task that is given one writes
+// ActorRef is an actor, at one version, that tasks make and pass on (workflow specification 1.4). A task that is given one writes
 // the actor, which makes the next version; a task that gets it by Read only reads. No node can run such
 // workflows yet.
 type ActorRef struct {

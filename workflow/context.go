@@ -40,7 +40,7 @@ type Context interface {
 	Get(r Ref) (*storenode.View, error)
 }
 
-// Fence orders the attempts of a task (specification 1.2).
+// Fence orders the attempts of a task (workflow specification 1.2).
 type Fence struct {
 	Generation uint64 // of the ledger: it rises only when a ledger is recovered by hand
 	Term       uint64 // of the ledger's leader

@@ -5,7 +5,7 @@
 // A task without annotations promises to be idempotent: a repeat under the same Context.Key, even at the same time, has no
 // second effect and returns what the first did. A run repeats tasks when nodes fail, so a task that does not keep this takes effect
 // twice. Each such task is logged once, unless it says Idempotent. The other ways are NoEffect, Undo, and Deterministic
-// (specification of workflows, sections 1.1 and 1.2). Package worktest tests each promise.
+// (workflow specification 1.1 and 1.2). Package worktest tests each promise.
 //
 // # Programs
 //

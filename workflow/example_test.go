@@ -9,7 +9,7 @@ import (
 	"github.com/phalanx-go/phalanx/workflow"
 )
 
-// The programs of the specification of workflows, section 5.
+// The programs of the workflow specification 5.
 
 type (
 	// Txn is a transaction of the example of the thesis, figure 3.1.

@@ -1,6 +1,6 @@
 package workflow
 
-// A task may return a workflow (specification 1.5): the run goes on with that workflow, and its result becomes the output of
+// A task may return a workflow (workflow specification 1.5): the run goes on with that workflow, and its result becomes the output of
 // the task. No node can run such tasks yet.
 
 // Expand0 makes a task of a function that returns a workflow. It panics if no codec takes R.

@@ -49,7 +49,7 @@ func newLife(a *attempt, store objects, beat func([]byte)) *life {
 	return &life{key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]bool{}}
 }
 
-// keyOf returns the key of an attempt (specification 1.2): that of a task with an undo has the generation, since the effect counts anew
+// keyOf returns the key of an attempt (workflow specification 1.2): that of a task with an undo has the generation, since the effect counts anew
 // once it was undone.
 func keyOf(a *attempt) string {
 	if a.call.Effect == core.Undo {
@@ -58,7 +58,7 @@ func keyOf(a *attempt) string {
 	return a.run + "/" + a.path
 }
 
-// prefixOf returns how the ids of an attempt's objects begin (specification 2.3). Those of a deterministic task are the same in each
+// prefixOf returns how the ids of an attempt's objects begin (workflow specification 2.3). Those of a deterministic task are the same in each
 // attempt, so that bytes that are made again go on under their id.
 func prefixOf(a *attempt) string {
 	p := "wf/" + a.run + "/" + a.path + "/" + strconv.FormatUint(uint64(a.gen), 10) + "/"

@@ -11,7 +11,7 @@ import (
 const (
 	// Support refuses what can be described, but no node can run yet.
 	Support core.Rule = "support"
-	// deterministicRule refuses the annotation where order shows (specification, Checks).
+	// deterministicRule refuses the annotation where order shows (workflow specification 1.6).
 	deterministicRule core.Rule = "deterministic"
 )
 

@@ -7,7 +7,7 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 )
 
-// promise is what the annotations of a task say (specification 1.1).
+// promise is what the annotations of a task say (workflow specification 1.1).
 type promise struct {
 	deterministic bool
 	checkpoint    core.Checkpoint

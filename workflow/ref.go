@@ -9,7 +9,7 @@ import (
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
-// Ref is an immutable object in the store, which a task has made or was passed (specification 1.3). It can stand anywhere in an
+// Ref is an immutable object in the store, which a task has made or was passed (workflow specification 1.3). It can stand anywhere in an
 // argument or an output: in fields, pointers, slices and maps; the run finds it there. In a protobuf message, in bytes, or in a
 // type with a JSON form of its own nobody finds it: registration refuses such types where it sees a Ref. The zero Ref is none.
 type Ref struct {

@@ -9,7 +9,7 @@ import (
 )
 
 // Blobs keeps checkpoints that are too large for a row, each under a place that its writer chooses
-// (specification of workflows, sections 3.7 and 3.10). All methods are safe for concurrent use.
+// (workflow specification 3.7 and 3.10). All methods are safe for concurrent use.
 type Blobs interface {
 	// Put reads size bytes from r and keeps them under place, replacing what was there. They are
 	// durable when it returns nil; after an error the old ones are there. The errors are

@@ -1,4 +1,4 @@
-// Package durable says what workflows ask of durable storage (specification of workflows, sections
+// Package durable says what workflows ask of durable storage (workflow specification
 // 3.3 to 3.10): Log and Blobs, which any durable store can offer, and Store, the folder of a node that
 // holds one replica of the ledger. It also has what every implementation shares: the errors, the
 // names of blobs, the check of a blob's bytes, and the encoding of a snapshot's rows.

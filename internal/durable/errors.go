@@ -11,7 +11,7 @@ import (
 var (
 	// ErrPoisoned: a sync has failed, what was read is corrupt, or a Write was invalid; the cause is
 	// wrapped. What was acknowledged before is on the disk; nothing more is written, acknowledged or read.
-	// The disk is replaced (specification of workflows, section 3.4).
+	// The disk is replaced (workflow specification 3.4).
 	ErrPoisoned = errors.New("the disk is poisoned, nothing is written to it or read from it any more: replace it")
 	// ErrNoSpace: less than the reserve is free. What runs may go on; blobs and new runs are refused.
 	ErrNoSpace = fmt.Errorf("the disk is nearly full (%w): free some of it, or put the folder on a larger one", phalanx.ErrNoSpace)

@@ -6,7 +6,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/ledger"
 )
 
-// Log is an ordered log of rows, of which one tenure at a time may append (specification of workflows, section 3).
+// Log is an ordered log of rows, of which one tenure at a time may append (workflow specification 3).
 type Log interface {
 	// Run takes part in the log until ctx ends. It calls on for each tenure that this node gets,
 	// one after the other in each partition.

@@ -16,7 +16,7 @@ type Store interface {
 	Blobs
 }
 
-// Folder is the identity of a Store, and what it remembers of its cluster (specification of workflows, section 3.4 and 3.6).
+// Folder is the identity of a Store, and what it remembers of its cluster (workflow specification 3.4 and 3.6).
 type Folder interface {
 	Identity() Identity
 	// Join binds the folder to a cluster for good. It is ErrOtherCluster if it belongs to another one.
@@ -103,7 +103,7 @@ type Space struct {
 	Free, Total uint64 // bytes
 }
 
-// Reserve is what stays free for what runs already: 1 GB or 5 %, whichever is more (specification of workflows, section 2.5).
+// Reserve is what stays free for what runs already: 1 GB or 5 %, whichever is more (workflow specification 3.10).
 func (s Space) Reserve() uint64 { return max(1e9, s.Total/20) }
 
 // Fits returns ErrNoSpace if less than the reserve would be free after another size bytes.

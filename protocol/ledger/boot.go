@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Boot decides who boots the view after a restart of everything (specification, section 3.6).
+// Boot decides who boots the view after a restart of everything (workflow specification 3.6).
 // Each node that has a disk hosts one.
 //
 // A node is in a cluster while it holds a view lease. A node that is in none asks the addresses

@@ -1,5 +1,5 @@
-// Package ledger decides what is in the durable log of workflows (specification of workflows,
-// sections 3, 6 and 8), and who boots the view after a restart of everything (boot.go).
+// Package ledger decides what is in the durable log of workflows (workflow specification
+// 3), and who boots the view after a restart of everything (boot.go).
 //
 // The log is replicated by etcd's raft (RawNode) on the disks of one, three or five members.
 // Its entries put and delete rows, without logic: replicas of different versions agree. A leader's

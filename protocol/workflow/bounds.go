@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Bounds of what a Controller and an Executor hold (specification of workflows, section 3).
+// Bounds of what a Controller and an Executor hold (workflow specification 3).
 const (
 	MaxWork        = 64 << 20  // bytes of a workflow as it is recorded, with its constants
 	MaxWrite       = 192 << 10 // bytes of a Write, but for one row that is larger; an entry of the ledger has 256 KB

@@ -46,7 +46,7 @@ func (g *Graph) wellFormed() error {
 	return nil
 }
 
-// catches checks that an error that a consumer takes is saved (specification, Events and caught errors).
+// catches checks that an error that a consumer takes is saved (workflow specification 1.10).
 func (s shape) catches() *CheckError {
 	for v := range s.Tasks {
 		if s.Tasks[v].Caught && !s.saves(v) {

@@ -15,7 +15,7 @@ type CheckError struct {
 	Fix  string   // every way out
 }
 
-// Rule is a rule that graphs obey (specification, Checks).
+// Rule is a rule that graphs obey (workflow specification 1.6).
 type Rule string
 
 // The rules.

@@ -20,7 +20,7 @@ type ControllerConfig struct {
 	Run        RunConfig
 }
 
-// Controller decides for all runs during one tenure of the ledger (specification 2, 3 and 4). It promises:
+// Controller decides for all runs during one tenure of the ledger (workflow specification 2, 3 and 4). It promises:
 //
 //  1. what it answers is durable, but for GetStatus and ListRuns;
 //  2. one run has an id at a time, and one workflow;

@@ -67,7 +67,7 @@ func (c *Controller) durable(number uint64) {
 }
 
 // stalled reports whether the oldest Write has waited so long that another controller may be near: nothing is
-// dispatched (specification 3.2).
+// dispatched (workflow specification 3.2).
 func (c *Controller) stalled() bool {
 	return len(c.written) > 0 && c.now >= c.written[0].at+stallAfter
 }

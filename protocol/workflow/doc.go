@@ -1,5 +1,5 @@
 // Package workflow decides when a task of a workflow may begin, and what is made again when
-// something is lost (specification of workflows; thesis on ExoFlow, chapter 3).
+// something is lost (workflow specification 1 and 2; thesis on ExoFlow, chapter 3).
 //
 // A workflow is a Graph of tasks. Check accepts it, or returns a CheckError that says how to mend
 // it. Of an accepted graph no recovery undoes a task above an irreversible one that has begun, undoes a

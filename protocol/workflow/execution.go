@@ -6,7 +6,7 @@ import (
 )
 
 // Execution has what is known of the tasks of a run, and decides what is made again when outputs are
-// lost (specification 2.4).
+// lost (workflow specification 2.4).
 //
 // Invariant: what is in the recovery set has happened for Events no more.
 type Execution struct {

@@ -18,7 +18,7 @@ type Offer struct {
 	Disk      string // its identity; "": the node has none
 }
 
-// Executor decides for a member which attempts run there (specification 4):
+// Executor decides for a member which attempts run there (workflow specification 4):
 //
 //  1. once it has answered the Ask of an epoch, it takes nothing of a lower one;
 //  2. it begins no attempt twice, however often and late its Order comes;

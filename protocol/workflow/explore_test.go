@@ -143,7 +143,7 @@ func (x *explorer) needed(c condition) (need set) {
 	return need
 }
 
-// record adds to the recovery set of c what has to be made again to have some output (specification 2.4).
+// record adds to the recovery set of c what has to be made again to have some output (workflow specification 2.4).
 func (x *explorer) record(c condition, want set) condition {
 	drops, changed := want, set(0)
 	for {
@@ -302,7 +302,7 @@ func TestRandomGraphs(t *testing.T) {
 	}
 }
 
-// The explorer finds what is wrong without a rule (specification, Why).
+// The explorer finds what is wrong without a rule (workflow specification 1).
 func TestTheExplorerFindsWhatTheRulesPrevent(t *testing.T) {
 	none := func(int) []int { return nil }
 	for _, c := range []struct {

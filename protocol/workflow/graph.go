@@ -6,7 +6,7 @@ type Graph struct {
 	Tasks []Task
 }
 
-// Task is one task of a graph, with what its author promises of it (specification 1.1, 1.2).
+// Task is one task of a graph, with what its author promises of it (workflow specification 1.1, 1.2).
 type Task struct {
 	Name  string // of the task in this graph
 	Reads []int  // the tasks whose outputs are its arguments, without repeats
@@ -47,7 +47,7 @@ func (t *Task) Irreversible() bool { return t.Effect == Idempotent }
 func (t *Task) differs() bool { return !t.Deterministic || t.Caught }
 
 // source reports whether its output, or its effect, can differ from one run to the next
-// (specification, Checks).
+// (workflow specification 1.6).
 func (t *Task) source() bool { return t.differs() || t.Effect == Undo }
 
 // shape is a graph with what follows from its edges.

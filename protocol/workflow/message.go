@@ -161,7 +161,7 @@ func (m Report) epoch() uint64      { return m.Epoch }
 func (m BlobWritten) epoch() uint64 { return m.Epoch }
 func (m Freed) epoch() uint64       { return m.Epoch }
 
-// Key is the same for each attempt of a task that outsiders have to take for one (specification 1.2). undo says
+// Key is the same for each attempt of a task that outsiders have to take for one (workflow specification 1.2). undo says
 // that something takes the task's effect back, so that it counts anew in the next generation.
 func (m Order) Key(undo bool) string {
 	if undo {
@@ -186,7 +186,7 @@ func (a AttemptID) compare(b AttemptID) int {
 	return 0
 }
 
-// ViewNumber orders views (specification 3.6).
+// ViewNumber orders views (workflow specification 3.6).
 type ViewNumber struct{ Boot, Number uint64 }
 
 // Less reports whether w is later.

@@ -7,7 +7,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/agenda"
 )
 
-// placer decides which attempt runs where (specification 4).
+// placer decides which attempt runs where (workflow specification 4).
 //
 //   - Runs take turns: a run with many ready tasks holds up the others by one attempt each turn.
 //   - An attempt goes to the member that it prefers, if a slot is free there or will be within localWait; else to

@@ -1,6 +1,6 @@
 package workflow
 
-// Record is a durable fact of a run (specification 2.1). A controller that takes over reads them all,
+// Record is a durable fact of a run (workflow specification 2.1). A controller that takes over reads them all,
 // in the order in which they were written, and knows what the one before it knew.
 type Record interface{ record() }
 
@@ -10,7 +10,7 @@ type Attempt struct {
 	Number uint64 // in that epoch, from 1
 }
 
-// Less orders attempts by the time of their beginning. It is the fence of an undo (specification 1.2).
+// Less orders attempts by the time of their beginning. It is the fence of an undo (workflow specification 1.2).
 func (a Attempt) Less(b Attempt) bool {
 	return a.Epoch < b.Epoch || a.Epoch == b.Epoch && a.Number < b.Number
 }
@@ -45,7 +45,7 @@ type (
 		Task  int
 		Fence Attempt
 	}
-	// Failing says that the run goes back: nothing new begins (specification 2.5).
+	// Failing says that the run goes back: nothing new begins (workflow specification 2.5).
 	Failing struct{ Cause string }
 	// Compensated says that the compensation of Task has ended well.
 	Compensated struct{ Task int }

@@ -21,7 +21,7 @@ func at(v int, kind node) node { return node(v)*kinds + kind }
 func (n node) task() int  { return int(n / kinds) }
 func (n node) kind() node { return n % kinds }
 
-// requires calls f with each node that n requires (specification, Checks: Settle, Undo inputs). The edges
+// requires calls f with each node that n requires (workflow specification 1.8 and 1.9). The edges
 // are as many as the graph has, times a constant. consumers are the tasks that read or follow one.
 func (s shape) requires(n node, consumers lists, f func(node)) {
 	v := n.task()

@@ -31,7 +31,7 @@ func (c RunConfig) withDefaults() RunConfig {
 	return c
 }
 
-// Run decides for one execution of a workflow under one controller (specification 2).
+// Run decides for one execution of a workflow under one controller (workflow specification 2).
 type Run struct {
 	cfg   RunConfig
 	x     *Execution

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A run that fails or is aborted goes back (specification 2.5): irreversible tasks that have begun end first, since
+// A run that fails or is aborted goes back (workflow specification 2.5): irreversible tasks that have begun end first, since
 // nobody knows whether outsiders have seen them. Then, from the last task to the first, effects are made up
 // for by compensations, or taken back by undos. The undo of a task does not run if an irreversible
 // one below it has begun and is not compensated.

@@ -2,7 +2,7 @@ package workflow
 
 import "fmt"
 
-// UID names one run for ever: an id that is used again gets another one (specification 2.3). Index counts the
+// UID names one run for ever: an id that is used again gets another one (workflow specification 2.3). Index counts the
 // runs that the controller of Epoch has started.
 type UID struct{ Ledger, Epoch, Index uint64 }
 

@@ -1,4 +1,4 @@
-// Package worktest tests what tasks promise by their annotations (specification of workflows, section 1.2). Runs rely on it and cannot
+// Package worktest tests what tasks promise by their annotations (workflow specification 1.2). Runs rely on it and cannot
 // see whether it holds: a task that breaks its promise takes effect twice, or not at all, in the run that fails.
 //
 //   - Twice: a task without annotations, or with Idempotent, may be repeated.

@@ -1,5 +1,5 @@
 // Package disk is a node's folder on a file system: its identity, the log and the rows of its replica of
-// the ledger in pebble, and blobs in files (specification of workflows, sections 3.4, 3.7, 3.8 and
+// the ledger in pebble, and blobs in files (workflow specification 3.4, 3.7, 3.8 and
 // 3.10). It implements durable.Store, whose documentation says what it guarantees.
 //
 // One goroutine, the committer, makes all changes. It takes all that wait into one batch of pebble and

@@ -128,7 +128,7 @@ func stranger(name string) bool {
 	return name != lockName && name != markerName+tmpSuffix && name != "lost+found"
 }
 
-// create makes what a folder has, and closes it again (specification of workflows, section 3.4: pebble's first log of a
+// create makes what a folder has, and closes it again (workflow specification 3.4: pebble's first log of a
 // new folder has the old format). What a crash has left of an earlier try is removed.
 func (d *Disk) create() (marker, error) {
 	m := marker{Format: format, Disk: newID()}

@@ -14,7 +14,7 @@ import (
 )
 
 // Bounds of the entries that State loads, in bytes. At most 16 MB of appends are uncommitted
-// (specification of workflows, section 3.9); what is committed already can be left out.
+// (workflow specification 3.9); what is committed already can be left out.
 const (
 	loadCommitted = 32 << 20  // older entries that are applied stay on the disk
 	loadAll       = 512 << 20 // a longer log that is not applied is not ours
