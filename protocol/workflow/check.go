@@ -12,7 +12,7 @@ func Check(g *Graph) (*Events, error) {
 		return nil, err
 	}
 	s := shapeOf(g)
-	for _, rule := range []func() *CheckError{s.catches, s.cut} {
+	for _, rule := range []func() *CheckError{s.deterministic, s.catches, s.cut} {
 		if err := rule(); err != nil {
 			return nil, err
 		}
@@ -41,6 +41,18 @@ func (g *Graph) wellFormed() error {
 						Fix: "put each task behind those that it reads or follows"}
 				}
 			}
+		}
+	}
+	return nil
+}
+
+// deterministic checks that no task promises the same bytes whose output shows in which order its inputs arrive
+// (specification, Checks: Deterministic).
+func (s shape) deterministic() *CheckError {
+	for v := range s.Tasks {
+		if t := &s.Tasks[v]; t.Deterministic && t.Arrival {
+			return &CheckError{Rule: Deterministic, Path: []string{s.name(v)}, Why: s.name(v) + " is declared Deterministic, and its output shows in which order its inputs arrive",
+				Fix: "do not declare " + s.name(v) + " Deterministic"}
 		}
 	}
 	return nil

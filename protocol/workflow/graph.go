@@ -17,6 +17,7 @@ type Task struct {
 	Effect        Effect     // what outsiders see of it
 	Compensates   bool       // another function of its inputs and its output makes up for it, if the run fails later
 	Caught        bool       // its consumer takes its error
+	Arrival       bool       // its output shows in which order inputs arrive: a reduction of floats, or of some of its inputs
 }
 
 // Checkpoint says whether the output of a task is saved.
@@ -45,6 +46,9 @@ func (t *Task) Irreversible() bool { return t.Effect == Idempotent }
 // differs reports whether another attempt of the same inputs can have another output: an error that
 // is caught counts as one.
 func (t *Task) differs() bool { return !t.Deterministic || t.Caught }
+
+// acts reports whether outsiders see something of a task, or of what makes up for it.
+func (t *Task) acts() bool { return t.Effect != None || t.Compensates }
 
 // source reports whether its output, or its effect, can differ from one run to the next
 // (specification, Checks).

@@ -29,6 +29,10 @@ func parse(t testing.TB, text string) *Graph {
 					task.Checkpoint = Sync
 				case "u":
 					task.Effect = Undo
+				case "comp":
+					task.Compensates = true
+				case "arrival":
+					task.Arrival = true
 				case "caught":
 					task.Caught = true
 				default:
