@@ -12,7 +12,7 @@ func Check(g *Graph) (*Events, error) {
 		return nil, err
 	}
 	s := shapeOf(g)
-	for _, rule := range []func() *CheckError{s.deterministic, s.catches, s.cut} {
+	for _, rule := range []func() *CheckError{s.waiting, s.deterministic, s.catches, s.cut} {
 		if err := rule(); err != nil {
 			return nil, err
 		}
@@ -46,14 +46,42 @@ func (g *Graph) wellFormed() error {
 	return nil
 }
 
-// deterministic checks that no task promises the same bytes whose output shows in which order its inputs arrive
-// (specification, Checks: Deterministic).
+// waiting checks what does not run on a node.
+func (s shape) waiting() *CheckError {
+	for v := range s.Tasks {
+		t := &s.Tasks[v]
+		refuse := func(why, fix string) *CheckError {
+			return &CheckError{Rule: Shape, Path: []string{s.name(v)}, Why: s.name(v) + " " + why, Fix: fix}
+		}
+		switch {
+		case !t.waits():
+		case t.Event != "" && t.Sleep != 0:
+			return refuse("waits for a signal and sleeps", "have a task for each")
+		case t.Sleep < 0 || t.Sleep > MaxSleep:
+			return refuse(fmt.Sprintf("sleeps %v", t.Sleep), fmt.Sprintf("sleep for %v at most", MaxSleep))
+		case len(t.Event) > MaxSignalName:
+			return refuse(fmt.Sprintf("waits for a signal whose name has %d bytes", len(t.Event)), fmt.Sprintf("give it %d at most", MaxSignalName))
+		case t.acts() || t.Caught:
+			return refuse("waits, and has an effect, a compensation or an error that is caught", "leave that to a task behind it")
+		}
+	}
+	return nil
+}
+
+// deterministic checks that no task promises the same bytes whose output is a signal, or shows in which order its
+// inputs arrive (specification, Checks: Deterministic).
 func (s shape) deterministic() *CheckError {
 	for v := range s.Tasks {
-		if t := &s.Tasks[v]; t.Deterministic && t.Arrival {
-			return &CheckError{Rule: Deterministic, Path: []string{s.name(v)}, Why: s.name(v) + " is declared Deterministic, and its output shows in which order its inputs arrive",
-				Fix: "do not declare " + s.name(v) + " Deterministic"}
+		t := &s.Tasks[v]
+		if !t.Deterministic || !t.Arrival && t.Event == "" {
+			continue
 		}
+		why := "its output shows in which order its inputs arrive"
+		if t.Event != "" {
+			why = "its output is a signal"
+		}
+		return &CheckError{Rule: Deterministic, Path: []string{s.name(v)}, Why: s.name(v) + " is declared Deterministic, and " + why,
+			Fix: "do not declare " + s.name(v) + " Deterministic"}
 	}
 	return nil
 }

@@ -22,7 +22,9 @@ func (e *Events) cycle(from node) *CheckError {
 			if path[i-1].kind() == begin { // the wait of an irreversible task
 				waits, reads := e.wait(path[i:])
 				why = append(why, e.name(v.task())+" waits for "+e.name(waits)+", which depends on "+e.name(reads)+" (no checkpoint) and comes after "+e.next(path, i))
-				add(&out.noEffect, v.task())
+				if e.Tasks[v.task()].Event == "" {
+					add(&out.noEffect, v.task())
+				}
 			}
 		case settled:
 			if !e.saves(v.task()) {

@@ -186,12 +186,12 @@ func (x *Execution) violation(set []int) error {
 	for _, v := range set {
 		t := &x.Tasks[v]
 		switch {
-		case t.Irreversible() && x.facts[v]&begun != 0 && x.facts[v]&changed != 0:
-			return fmt.Errorf("%s has an effect that nothing takes back, and would run again with other inputs", x.name(v))
+		case t.final() && x.facts[v]&begun != 0 && x.facts[v]&changed != 0:
+			return fmt.Errorf("%s has begun and cannot be taken back, and would begin again with other inputs", x.name(v))
 		case t.Effect == Undo && x.facts[v]&begun != 0:
 			var err error
 			x.below(v, func(w int) {
-				if x.Tasks[w].Irreversible() && x.facts[w]&begun != 0 {
+				if x.Tasks[w].final() && x.facts[w]&begun != 0 {
 					err = fmt.Errorf("%s would be undone after %s has begun, which nothing takes back", x.name(v), x.name(w))
 				}
 			})
@@ -260,7 +260,7 @@ func (x *Execution) Dropped() {
 	v := x.set[len(x.set)-1]
 	x.set = x.set[:len(x.set)-1]
 	stays := fact(0)
-	if x.Tasks[v].Irreversible() {
+	if x.Tasks[v].final() {
 		stays = x.facts[v] & begun
 	}
 	x.learn(v, stays)

@@ -1,5 +1,7 @@
 package workflow
 
+import "time"
+
 // Graph is a workflow. Each task comes after those that it reads or follows, so a task is named by
 // its index.
 type Graph struct {
@@ -18,7 +20,17 @@ type Task struct {
 	Compensates   bool       // another function of its inputs and its output makes up for it, if the run fails later
 	Caught        bool       // its consumer takes its error
 	Arrival       bool       // its output shows in which order inputs arrive: a reduction of floats, or of some of its inputs
+
+	// What does not run on a node has no effect, and its output is recorded.
+	Event string        // it waits for the signal of this name, which is its output
+	Sleep time.Duration // it ends so long after it begins, without output
 }
+
+// MaxSleep is the longest Sleep.
+const MaxSleep = 100 * 365 * 24 * time.Hour
+
+// waits reports whether a task runs on no node.
+func (t *Task) waits() bool { return t.Event != "" || t.Sleep != 0 }
 
 // Checkpoint says whether the output of a task is saved.
 type Checkpoint uint8
@@ -40,12 +52,12 @@ const (
 	Undo                     // a function of the task's inputs takes it back
 )
 
-// Irreversible reports whether nothing takes the effect back.
+// Irreversible reports whether the task has an effect, and nothing takes it back.
 func (t *Task) Irreversible() bool { return t.Effect == Idempotent }
 
 // differs reports whether another attempt of the same inputs can have another output: an error that
 // is caught counts as one.
-func (t *Task) differs() bool { return !t.Deterministic || t.Caught }
+func (t *Task) differs() bool { return !t.Deterministic && t.Sleep == 0 || t.Caught }
 
 // acts reports whether outsiders see something of a task, or of what makes up for it.
 func (t *Task) acts() bool { return t.Effect != None || t.Compensates }
@@ -53,6 +65,10 @@ func (t *Task) acts() bool { return t.Effect != None || t.Compensates }
 // source reports whether its output, or its effect, can differ from one run to the next
 // (specification, Checks).
 func (t *Task) source() bool { return t.differs() || t.Effect == Undo }
+
+// final reports whether a task that has begun never begins again with other inputs: it has an effect that nothing
+// takes back, or a signal that somebody has sent on the strength of what is above it.
+func (t *Task) final() bool { return t.Irreversible() || t.Event != "" }
 
 // shape is a graph with what follows from its edges.
 type shape struct {
@@ -84,5 +100,7 @@ func shapeOf(g *Graph) shape {
 
 func (s shape) parents(v int) []int32 { return s.edges.of(v) }
 
-// saves reports whether a task has a checkpoint: results always have.
-func (s shape) saves(v int) bool { return s.Tasks[v].Checkpoint != Off || s.sink[v] }
+// saves reports whether a task has a checkpoint: results always have, and what is recorded is saved by that.
+func (s shape) saves(v int) bool {
+	return s.Tasks[v].Checkpoint != Off || s.sink[v] || s.Tasks[v].waits()
+}

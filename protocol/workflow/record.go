@@ -1,5 +1,7 @@
 package workflow
 
+import "time"
+
 // Record is a durable fact of a run (specification 2.1). A controller that takes over reads them all,
 // in the order in which they were written, and knows what the one before it knew.
 type Record interface{ record() }
@@ -45,6 +47,17 @@ type (
 		Task  int
 		Fence Attempt
 	}
+	// Slept says that a Sleep ends at Until, by the ledger's clock (RunConfig.Clock).
+	Slept struct {
+		Task  int
+		Gen   uint32
+		Until time.Duration
+	}
+	// Signalled says that the signal ID is the one that counts for the events Name.
+	Signalled struct {
+		Name, ID string
+		Bytes    []byte
+	}
 	// Failing says that the run goes back: nothing new begins (specification 2.5).
 	Failing struct{ Cause string }
 	// Compensated says that the compensation of Task has ended well.
@@ -67,6 +80,8 @@ func (Ended) record()       {}
 func (Saved) record()       {}
 func (Recovering) record()  {}
 func (Undone) record()      {}
+func (Slept) record()       {}
+func (Signalled) record()   {}
 func (Failing) record()     {}
 func (Compensated) record() {}
 func (Closed) record()      {}

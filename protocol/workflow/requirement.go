@@ -82,7 +82,7 @@ func (s shape) requiresToBegin(v int, f func(node)) {
 			f(at(p, undoable))
 		}
 	}
-	if s.Tasks[v].Irreversible() {
+	if s.Tasks[v].final() {
 		f(at(v, covered))
 	}
 }

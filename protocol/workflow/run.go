@@ -13,6 +13,11 @@ type RunConfig struct {
 	Retries int           // how many failures in a row of a task are repaired; 0: 3
 	Losses  int           // how many losses of its node in a row are; 0: 5
 	Pause   time.Duration // before the first repeat; it doubles each time, up to mostPause; 0: 100 ms
+
+	// Clock is what the ledger's clock shows when Step is told 0: Clock+now is in what is recorded. That clock
+	// counts the time of leaders, not of the wall. A leader goes on from what is recorded of it, so it
+	// may fall back by what was not, and never goes faster than time: a Sleep lasts longer by that, never shorter.
+	Clock time.Duration
 }
 
 // mostPause is the longest pause before a repeat.
@@ -53,6 +58,7 @@ type Run struct {
 	waits     map[int]bool       // then: the tasks that have to end before
 	over      bool               // Closed is written
 	closed    bool               // and durable
+	signals   signals
 }
 
 type pendingAppend struct {
@@ -75,6 +81,8 @@ type taskRun struct {
 	saving  bool
 	caught  string  // the error that becomes the output, after the undo
 	unready bool    // it has begun, and no attempt of it ends well any more
+	sleeps  bool    // until again
+	awaits  bool    // the signal is to wake it
 	backed  bool    // the run goes back, and the effect is taken back or made up for
 	made    Attempt // the attempt that has made output
 	output  Output
@@ -115,6 +123,12 @@ func (r *Run) replay(rec Record) {
 		}
 	case Saved:
 		r.x.Saved(rec.Task)
+	case Slept:
+		t := &r.tasks[rec.Task]
+		t.sleeps, t.again = true, rec.Until-r.cfg.Clock
+		r.x.learn(rec.Task, r.x.facts[rec.Task]|begun)
+	case Signalled:
+		r.signals.put(rec).durable = true
 	case Recovering:
 		r.x.Record(rec.Set)
 		r.dropFree()
@@ -189,6 +203,8 @@ func (r *Run) Step(now time.Duration, ev RunEvent) []RunEffect {
 		r.checkpointed(ev)
 	case Abort:
 		r.fail(ev.Cause)
+	case Signal:
+		r.signal(ev)
 	case Resume:
 		for v := range r.tasks {
 			if t := &r.tasks[v]; t.stuck {
@@ -212,7 +228,12 @@ func (r *Run) Step(now time.Duration, ev RunEvent) []RunEffect {
 }
 
 // Due returns when the Run has to hear of the time; false: it need not.
-func (r *Run) Due() (at time.Duration, ok bool) { return r.agenda.Due() }
+func (r *Run) Due() (at time.Duration, ok bool) {
+	if r.over {
+		return 0, false
+	}
+	return r.agenda.Due()
+}
 
 // wake has the Run look at a task once it may begin again.
 func (r *Run) wake(v int) { r.agenda.Set(v, max(r.now, r.tasks[v].again)) }
@@ -240,6 +261,9 @@ func (r *Run) flush() {
 // advance does all that can be done now.
 func (r *Run) advance() {
 	if r.failing != "" {
+		for ok := true; ok; { // goBack looks at all that is due
+			_, ok = r.agenda.Take(r.now)
+		}
 		r.goBack()
 		return
 	}
@@ -272,6 +296,8 @@ func (r *Run) look(v int) {
 		}
 	case t.undo && r.inputsThere(v):
 		r.begin(v, TakeBack)
+	case !t.undo && r.x.MayBegin(v) && r.x.Tasks[v].waits():
+		r.await(v)
 	case !t.undo && r.x.MayBegin(v):
 		r.begin(v, Do)
 	} // else Events tells when it may

@@ -37,6 +37,13 @@ type (
 	// Abort asks to end the run: it goes back.
 	Abort struct{ Cause string }
 
+	// Signal brings a signal of outsiders. ID names it, so that a repeat is known. The Run owns Bytes. It answers
+	// with SignalTaken, once for all repeats until then.
+	Signal struct {
+		Name, ID string
+		Bytes    []byte
+	}
+
 	// Resume asks to go on with what is stuck.
 	Resume struct{}
 
@@ -49,6 +56,7 @@ func (Outcome) runEvent()      {}
 func (Checkpointed) runEvent() {}
 func (Gone) runEvent()         {}
 func (Abort) runEvent()        {}
+func (Signal) runEvent()       {}
 func (Resume) runEvent()       {}
 func (Tick) runEvent()         {}
 
@@ -95,6 +103,14 @@ type (
 		Made Attempt
 	}
 
+	// SignalTaken answers a Signal. Err is nil: it is durable that this signal counts; phalanx.ErrExists: an earlier
+	// one of that name does; phalanx.ErrInvalid: a bound is exceeded (MaxSignal, MaxSignalName);
+	// phalanx.ErrNoSpace: the run takes no more (MaxSignals, MaxSignalBytes); phalanx.ErrClosed: the run has ended.
+	SignalTaken struct {
+		Name, ID string
+		Err      error
+	}
+
 	// Stuck says that the run waits for somebody to mend what keeps it from going on.
 	Stuck struct {
 		Task int
@@ -110,9 +126,10 @@ type (
 	}
 )
 
-func (Append) runEffect()   {}
-func (Dispatch) runEffect() {}
-func (Cancel) runEffect()   {}
-func (Save) runEffect()     {}
-func (Stuck) runEffect()    {}
-func (Failed) runEffect()   {}
+func (Append) runEffect()      {}
+func (Dispatch) runEffect()    {}
+func (Cancel) runEffect()      {}
+func (Save) runEffect()        {}
+func (SignalTaken) runEffect() {}
+func (Stuck) runEffect()       {}
+func (Failed) runEffect()      {}

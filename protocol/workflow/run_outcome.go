@@ -200,7 +200,10 @@ func (r *Run) close() {
 // finish ends the run: well, if failed is empty.
 func (r *Run) finish(failed string) {
 	r.over = true
-	r.write(Closed{Failed: failed}, func() { r.closed = true })
+	r.write(Closed{Failed: failed}, func() {
+		r.closed = true
+		r.refuseLate()
+	})
 }
 
 // giveUp takes the error of a task that no other attempt mends.

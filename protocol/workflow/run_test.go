@@ -31,9 +31,13 @@ type stage struct {
 	memory  map[int]value    // outputs in memory, by task
 	disk    map[place]uint64 // checkpoints
 	saving  []saving
-	journal map[int][]effect // active effects, by task
-	answers map[int]effect   // of idempotent tasks, by their keys
-	late    []Outcome        // told a second time, later
+	journal map[int][]effect      // active effects, by task
+	answers map[int]effect        // of idempotent tasks, by their keys
+	late    []Outcome             // told a second time, later
+	base    time.Duration         // when the controller's clock began
+	lag     time.Duration         // of the ledger's clock
+	slept   map[int]time.Duration // since when a task sleeps
+	taken   map[string]string     // acknowledged signals: their ids, by name
 	met     map[string]int
 }
 
@@ -89,7 +93,9 @@ func (s *stage) takeOver() {
 		s.t.Fatal(err)
 	}
 	s.queue, s.saving = nil, nil
-	s.run = NewRun(RunConfig{Epoch: s.epoch, Retries: 1 << 20, Losses: 1 << 20}, e, s.log)
+	s.base = s.now
+	s.lag += time.Duration(s.r.IntN(50)) * time.Millisecond
+	s.run = NewRun(RunConfig{Epoch: s.epoch, Retries: 1 << 20, Losses: 1 << 20, Clock: s.base - s.lag}, e, s.log)
 	for v, m := range s.memory {
 		if s.run.tasks[v].gen == m.gen {
 			s.run.Has(v, m.made)
@@ -113,9 +119,10 @@ func (s *stage) recorded(d Dispatch) bool {
 }
 
 func (s *stage) step(ev RunEvent) {
-	for _, e := range s.run.Step(s.now, ev) {
+	for _, e := range s.run.Step(s.now-s.base, ev) {
 		switch e := e.(type) {
 		case Append:
+			s.sleeps(e.Records)
 			s.queue = append(s.queue, e)
 		case Dispatch:
 			s.dispatch(e)
@@ -128,9 +135,42 @@ func (s *stage) step(ev RunEvent) {
 		case Save:
 			m, ok := s.memory[e.Task]
 			s.saving = append(s.saving, saving{place{e.Task, e.Gen, e.Made}, m.hash, ok && m.gen == e.Gen && m.made == e.Made})
+		case SignalTaken:
+			if id, ok := s.taken[e.Name]; ok && (id == e.ID) != (e.Err == nil) {
+				s.fail("(2) the signal %s %s counts, and %s is answered %v", e.Name, id, e.ID, e.Err)
+			}
+			if e.Err == nil {
+				s.taken[e.Name] = e.ID
+			}
 		case Stuck:
 			s.fail("it is stuck: %s", e.Why)
 		}
+	}
+}
+
+// sleeps checks that sleeps are not too short.
+func (s *stage) sleeps(all []Record) {
+	for _, rec := range all {
+		switch rec := rec.(type) {
+		case Slept:
+			s.slept[rec.Task] = s.now
+		case Ended:
+			if t := &s.g.Tasks[rec.Task]; t.Sleep > 0 {
+				if s.now-s.slept[rec.Task] < t.Sleep {
+					s.fail("%d sleeps for %v instead of %v", rec.Task, s.now-s.slept[rec.Task], t.Sleep)
+				}
+				s.met["sleep"]++
+			}
+		}
+	}
+}
+
+// send sends a signal for an event of the graph, whose bytes are its id.
+func (s *stage) send() {
+	v := s.r.IntN(len(s.g.Tasks))
+	if name := s.g.Tasks[v].Event; name != "" {
+		id := fmt.Sprintf("%8d", s.r.IntN(3))
+		s.step(Signal{Name: name, ID: id, Bytes: []byte(id)})
 	}
 }
 
@@ -159,13 +199,20 @@ func (s *stage) dispatch(d Dispatch) {
 func (s *stage) output(v int) (hash uint64, ok bool) {
 	gen := s.run.tasks[v].gen
 	if o := s.run.tasks[v].output; o.Recorded && s.run.x.facts[v]&durable != 0 {
-		return binary.BigEndian.Uint64(o.Digest[:]), true
+		return hashOf(o), true
 	}
 	if m, ok := s.memory[v]; ok && m.gen == gen && m.made == s.run.tasks[v].made {
 		return m.hash, true
 	}
 	hash, ok = s.disk[place{v, gen, s.run.tasks[v].made}]
 	return hash, ok
+}
+
+func hashOf(o Output) uint64 {
+	if len(o.Bytes) == 8 { // a signal
+		return binary.BigEndian.Uint64(o.Bytes)
+	}
+	return binary.BigEndian.Uint64(o.Digest[:])
 }
 
 // act has outsiders see what an attempt does. It returns its answer.
@@ -246,6 +293,8 @@ func (s *stage) happen(faults bool) {
 		}
 		s.disk[sv.place] = sv.hash
 		s.step(Checkpointed{Task: sv.task, Gen: sv.gen, Made: sv.made})
+	case k == 19:
+		s.send()
 	case k == 17 && len(s.late) > 0:
 		o := s.late[0]
 		s.late = s.late[1:]
@@ -328,9 +377,14 @@ func TestRunsEndAsIfNothingHadFailed(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		s := &stage{t: t, seed: seed, r: r, g: g, e: e, memory: map[int]value{}, disk: map[place]uint64{}, journal: map[int][]effect{}, answers: map[int]effect{}, met: met}
+		s := &stage{t: t, seed: seed, r: r, g: g, e: e, memory: map[int]value{}, disk: map[place]uint64{}, journal: map[int][]effect{}, answers: map[int]effect{}, met: met,
+			slept: map[int]time.Duration{}, taken: map[string]string{}}
 		for v := range g.Tasks {
 			task := &g.Tasks[v]
+			if r.IntN(8) == 0 {
+				wait(r, task)
+				continue
+			}
 			task.Compensates = task.Effect != None && r.IntN(4) == 0
 			task.Caught = task.Checkpoint != Off && r.IntN(6) == 0
 		}
@@ -371,6 +425,14 @@ func (s *stage) check() {
 		}
 		if _, ok := s.output(v); s.e.sink[v] && !ok {
 			s.fail("the result of %d is not saved", v)
+		}
+		if task.Event != "" {
+			s.met["event"]++
+			o := s.run.tasks[v].output
+			s.step(Signal{Name: task.Event, ID: string(o.Bytes)})
+			if string(o.Bytes) != s.taken[task.Event] {
+				s.fail("(2) the signal of %d is %q, and %q was acknowledged", v, o.Bytes, s.taken[task.Event])
+			}
 		}
 		caught := s.run.tasks[v].output.Error != ""
 		if task.Effect != None && len(s.journal[v]) != 1 && !caught {

@@ -17,7 +17,7 @@ type ways struct {
 func (w *ways) calm(s shape, v int) {
 	t := &s.Tasks[v]
 	switch {
-	case t.Caught || t.Arrival:
+	case t.Caught || t.Arrival || t.waits():
 	case t.Effect != Undo:
 		add(&w.deterministic, v)
 	case t.Deterministic:
