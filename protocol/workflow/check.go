@@ -11,8 +11,11 @@ func Check(g *Graph) (*Events, error) {
 	if err := g.wellFormed(); err != nil {
 		return nil, err
 	}
-	s := shapeOf(g)
-	for _, rule := range []func() *CheckError{s.waiting, s.deterministic, s.catches, s.cut} {
+	return check(shapeOf(g))
+}
+
+func check(s shape) (*Events, error) {
+	for _, rule := range []func() *CheckError{s.waiting, s.expanding, s.deterministic, s.catches, s.compensations, s.cut} {
 		if err := rule(); err != nil {
 			return nil, err
 		}
@@ -82,6 +85,18 @@ func (s shape) deterministic() *CheckError {
 		}
 		return &CheckError{Rule: Deterministic, Path: []string{s.name(v)}, Why: s.name(v) + " is declared Deterministic, and " + why,
 			Fix: "do not declare " + s.name(v) + " Deterministic"}
+	}
+	return nil
+}
+
+// compensations checks that the output of a task is there when its compensation needs it: one with an effect that
+// nothing else takes back returns it again under its key, and one with an undo cannot run again.
+func (s shape) compensations() *CheckError {
+	for v := range s.Tasks {
+		if t, name := &s.Tasks[v], s.name(v); t.Compensates && t.Effect == Undo && !s.saves(v) {
+			return &CheckError{Rule: Compensate, Path: []string{name}, Why: name + " has an undo, and a compensation that needs its output, which is not saved",
+				Fix: "checkpoint " + name + ", or give it either an undo or a compensation"}
+		}
 	}
 	return nil
 }

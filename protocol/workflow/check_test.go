@@ -66,6 +66,7 @@ func TestGraphsThatAreNone(t *testing.T) {
 		{"reads itself", Graph{Tasks: []Task{{Reads: []int{0}}}}, "task 0 reads or follows task 0"},
 		{"reads what is not there", Graph{Tasks: []Task{{}, {After: []int{-1}}}}, "task 1 reads or follows task -1"},
 		{"a caught error without checkpoint", Graph{Tasks: []Task{{Name: "e", Caught: true, Checkpoint: Off}, {Reads: []int{0}}}}, "the error of e is caught and not saved"},
+		{"a compensation without output", Graph{Tasks: []Task{{Name: "pay", Effect: Undo, Compensates: true, Checkpoint: Off}, {Reads: []int{0}}}}, "pay has an undo, and a compensation that needs its output"},
 		{"a deterministic race", Graph{Tasks: []Task{{Name: "race", Arrival: true, Deterministic: true}}}, "race is declared Deterministic, and its output shows"},
 	} {
 		_, err := Check(&c.g)

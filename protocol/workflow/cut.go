@@ -14,7 +14,7 @@ func (s shape) cut() *CheckError {
 		from[v] = -1
 		for _, p := range s.parents(v) {
 			p := int(p)
-			if !s.saves(p) && (s.Tasks[p].source() || from[p] >= 0) {
+			if !s.saves(p) && (s.source(p) || from[p] >= 0) {
 				from[v] = p
 				break
 			}
@@ -30,7 +30,7 @@ func (s shape) cutAt(v int, from []int) *CheckError {
 	path := []int{v}
 	for p := from[v]; ; p = from[p] {
 		path = append(path, p)
-		if s.Tasks[p].source() && !s.saves(p) {
+		if s.source(p) && !s.saves(p) {
 			break
 		}
 	}

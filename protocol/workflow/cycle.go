@@ -22,7 +22,10 @@ func (e *Events) cycle(from node) *CheckError {
 			if path[i-1].kind() == begin { // the wait of an irreversible task
 				waits, reads := e.wait(path[i:])
 				why = append(why, e.name(v.task())+" waits for "+e.name(waits)+", which depends on "+e.name(reads)+" (no checkpoint) and comes after "+e.next(path, i))
-				if e.Tasks[v.task()].Event == "" {
+				switch {
+				case e.grows(v.task()):
+					add(&out.noCheckpoint, v.task())
+				case e.Tasks[v.task()].Event == "":
 					add(&out.noEffect, v.task())
 				}
 			}

@@ -24,6 +24,10 @@ type Task struct {
 	// What does not run on a node has no effect, and its output is recorded.
 	Event string        // it waits for the signal of this name, which is its output
 	Sleep time.Duration // it ends so long after it begins, without output
+
+	// Its attempts return graphs (specification 1.5). The output is that of the graph's sink. A task that has a
+	// checkpoint as well may return a graph with effects.
+	Expands bool
 }
 
 // MaxSleep is the longest Sleep.
@@ -75,6 +79,7 @@ type shape struct {
 	*Graph
 	edges lists  // by task: the parents, which the task reads or follows
 	sink  []bool // nobody reads or follows it: it is a result
+	loose bool   // results have no checkpoint: it is the graph of a task without one
 }
 
 func shapeOf(g *Graph) shape {
@@ -102,5 +107,13 @@ func (s shape) parents(v int) []int32 { return s.edges.of(v) }
 
 // saves reports whether a task has a checkpoint: results always have, and what is recorded is saved by that.
 func (s shape) saves(v int) bool {
-	return s.Tasks[v].Checkpoint != Off || s.sink[v] || s.Tasks[v].waits()
+	return s.Tasks[v].Checkpoint != Off || s.sink[v] && !s.loose || s.Tasks[v].waits()
 }
+
+// grows reports whether a task expands, and its expansion is recorded before it begins: what is in it counts as
+// part of the run. Inwards the task is final; outwards it is a source (specification 1.5).
+func (s shape) grows(v int) bool { return s.Tasks[v].Expands && s.saves(v) }
+
+// source and final are those of the task, with what an expansion adds.
+func (s shape) source(v int) bool { return s.Tasks[v].source() || s.grows(v) }
+func (s shape) final(v int) bool  { return s.Tasks[v].final() || s.grows(v) }

@@ -30,6 +30,8 @@ func parse(t testing.TB, text string) *Graph {
 					task.Checkpoint = Sync
 				case "u":
 					task.Effect = Undo
+				case "expands":
+					task.Expands = true
 				case "event":
 					task.Event, task.Deterministic = task.Name, false
 				case "sleep":

@@ -47,6 +47,15 @@ type (
 		Task  int
 		Fence Attempt
 	}
+	// Expanded says that an attempt has ended, and returned Graph. Its tasks are First and the numbers behind it.
+	Expanded struct {
+		Task    int
+		Gen     uint32
+		Attempt Attempt
+		First   int
+		Graph   *Graph
+		Work    any // of the host: what these tasks run
+	}
 	// Slept says that a Sleep ends at Until, by the ledger's clock (RunConfig.Clock).
 	Slept struct {
 		Task  int
@@ -80,6 +89,7 @@ func (Ended) record()       {}
 func (Saved) record()       {}
 func (Recovering) record()  {}
 func (Undone) record()      {}
+func (Expanded) record()    {}
 func (Slept) record()       {}
 func (Signalled) record()   {}
 func (Failing) record()     {}

@@ -18,6 +18,8 @@ type (
 		Final   bool   // another attempt would fail as well
 		Lost    bool   // nobody knows: its node has left the view, so it does not go on
 		Output  Output
+		Graph   *Graph // which the task has returned instead of an output; nil: none. The Run owns it
+		Work    any    // of the host: what the tasks of Graph run. It is in the record Expanded
 	}
 
 	// Checkpointed says that an output is saved, as Save asked for.

@@ -11,13 +11,14 @@ type ways struct {
 	noEffect      []int // these have no effect, if that is so
 	deterministic []int // these make the same bytes of the same inputs, if that is so
 	noUndo        []int // these have no undo
+	noCheckpoint  []int // these expand to graphs without checkpoints and effects
 }
 
 // calm adds what makes a task no source.
 func (w *ways) calm(s shape, v int) {
 	t := &s.Tasks[v]
 	switch {
-	case t.Caught || t.Arrival || t.waits():
+	case t.Caught || t.Arrival || t.waits() || s.grows(v):
 	case t.Effect != Undo:
 		add(&w.deterministic, v)
 	case t.Deterministic:
@@ -43,5 +44,6 @@ func (w *ways) text(s shape) string {
 	say(w.noEffect, "declare ", " NoEffect")
 	say(w.deterministic, "declare ", " Deterministic if that is so")
 	say(w.noUndo, "give ", " no undo")
+	say(w.noCheckpoint, "give ", " no checkpoint if their graphs need none")
 	return strings.Join(all, ", or ")
 }
