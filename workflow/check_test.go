@@ -34,7 +34,7 @@ func TestCheckRefuses(t *testing.T) {
 	if !errors.As(err, &refused) || !errors.Is(err, phalanx.ErrInvalid) {
 		t.Fatal(err)
 	}
-	want := "settle: commit waits for report#3, which depends on draw (no checkpoint) and comes after it (commit → report#3): checkpoint draw, or declare commit NoEffect"
+	want := "settle: commit waits for report#3, which depends on draw (no checkpoint) and comes after it (commit → report#3): checkpoint draw, or declare commit NoEffect, or declare draw Deterministic if that is so"
 	if err.Error() != want {
 		t.Errorf("\n got %v\nwant %s", err, want)
 	}

@@ -11,8 +11,11 @@ func Check(g *Graph) (*Events, error) {
 	if err := g.wellFormed(); err != nil {
 		return nil, err
 	}
-	s := shapeOf(g)
-	for _, rule := range []func() *CheckError{s.catches, s.cut} {
+	return check(shapeOf(g))
+}
+
+func check(s shape) (*Events, error) {
+	for _, rule := range []func() *CheckError{s.waiting, s.expanding, s.deterministic, s.catches, s.compensations, s.cut} {
 		if err := rule(); err != nil {
 			return nil, err
 		}
@@ -41,6 +44,58 @@ func (g *Graph) wellFormed() error {
 						Fix: "put each task behind those that it reads or follows"}
 				}
 			}
+		}
+	}
+	return nil
+}
+
+// waiting checks what does not run on a node.
+func (s shape) waiting() *CheckError {
+	for v := range s.Tasks {
+		t := &s.Tasks[v]
+		refuse := func(why, fix string) *CheckError {
+			return &CheckError{Rule: Shape, Path: []string{s.name(v)}, Why: s.name(v) + " " + why, Fix: fix}
+		}
+		switch {
+		case !t.waits():
+		case t.Event != "" && t.Sleep != 0:
+			return refuse("waits for a signal and sleeps", "have a task for each")
+		case t.Sleep < 0 || t.Sleep > MaxSleep:
+			return refuse(fmt.Sprintf("sleeps %v", t.Sleep), fmt.Sprintf("sleep for %v at most", MaxSleep))
+		case len(t.Event) > MaxSignalName:
+			return refuse(fmt.Sprintf("waits for a signal whose name has %d bytes", len(t.Event)), fmt.Sprintf("give it %d at most", MaxSignalName))
+		case t.acts() || t.Caught:
+			return refuse("waits, and has an effect, a compensation or an error that is caught", "leave that to a task behind it")
+		}
+	}
+	return nil
+}
+
+// deterministic checks that no task promises the same bytes whose output is a signal, or shows in which order its
+// inputs arrive (specification, Checks: Deterministic).
+func (s shape) deterministic() *CheckError {
+	for v := range s.Tasks {
+		t := &s.Tasks[v]
+		if !t.Deterministic || !t.Arrival && t.Event == "" {
+			continue
+		}
+		why := "its output shows in which order its inputs arrive"
+		if t.Event != "" {
+			why = "its output is a signal"
+		}
+		return &CheckError{Rule: Deterministic, Path: []string{s.name(v)}, Why: s.name(v) + " is declared Deterministic, and " + why,
+			Fix: "do not declare " + s.name(v) + " Deterministic"}
+	}
+	return nil
+}
+
+// compensations checks that the output of a task is there when its compensation needs it: one with an effect that
+// nothing else takes back returns it again under its key, and one with an undo cannot run again.
+func (s shape) compensations() *CheckError {
+	for v := range s.Tasks {
+		if t, name := &s.Tasks[v], s.name(v); t.Compensates && t.Effect == Undo && !s.saves(v) {
+			return &CheckError{Rule: Compensate, Path: []string{name}, Why: name + " has an undo, and a compensation that needs its output, which is not saved",
+				Fix: "checkpoint " + name + ", or give it either an undo or a compensation"}
 		}
 	}
 	return nil

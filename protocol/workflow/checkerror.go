@@ -24,6 +24,12 @@ const (
 	Cut    Rule = "cut"    // no effect below an output that can come out differently and is not saved
 	Settle Rule = "settle" // an irreversible task waits until what is above it cannot change any more
 	Catch  Rule = "catch"  // an error that is caught is saved before its consumer begins
+
+	Compensate Rule = "compensate" // a compensation has the output of its task
+
+	Expand Rule = "expand" // what a graph may hold that a task returns
+
+	Deterministic Rule = "deterministic" // what shows in which order something arrives is not deterministic
 )
 
 func (e *CheckError) Error() string {

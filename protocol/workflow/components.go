@@ -4,7 +4,6 @@ package workflow
 // requires calls f with. A component comes after those that it requires (Tarjan 1972, without
 // recursion: a chain may have a million tasks).
 func components(n int, requires func(v node, f func(node))) (of []int32, count int) {
-	const none = -1
 	of = make([]int32, n)
 	index, low := make([]int32, n), make([]int32, n)
 	for i := range n {

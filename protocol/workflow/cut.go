@@ -14,12 +14,12 @@ func (s shape) cut() *CheckError {
 		from[v] = -1
 		for _, p := range s.parents(v) {
 			p := int(p)
-			if !s.saves(p) && (s.Tasks[p].source() || from[p] >= 0) {
+			if !s.saves(p) && (s.source(p) || from[p] >= 0) {
 				from[v] = p
 				break
 			}
 		}
-		if from[v] >= 0 && s.Tasks[v].Effect != None {
+		if from[v] >= 0 && s.Tasks[v].acts() {
 			return s.cutAt(v, from)
 		}
 	}
@@ -30,18 +30,16 @@ func (s shape) cutAt(v int, from []int) *CheckError {
 	path := []int{v}
 	for p := from[v]; ; p = from[p] {
 		path = append(path, p)
-		if s.Tasks[p].source() && !s.saves(p) {
+		if s.source(p) && !s.saves(p) {
 			break
 		}
 	}
 	slices.Reverse(path)
 	source := path[0]
 	why := fmt.Sprintf("%s has an effect, and depends on %s, which has no checkpoint and %s", s.name(v), s.name(source), s.changes(source))
-	fix := "checkpoint " + s.anyOf(path[:len(path)-1]) + ", or declare " + s.name(v) + " NoEffect"
-	if s.Tasks[source].Effect != Undo {
-		fix += ", or " + s.name(source) + " Deterministic if it is"
-	}
-	return &CheckError{Rule: Cut, Path: s.names(path), Why: why, Fix: fix}
+	w := ways{checkpoint: path[:len(path)-1], noEffect: []int{v}}
+	w.calm(s, source)
+	return &CheckError{Rule: Cut, Path: s.names(path), Why: why, Fix: w.text(s)}
 }
 
 // changes says why the output of a source can come out differently.
@@ -50,13 +48,4 @@ func (s shape) changes(v int) string {
 		return "can be undone"
 	}
 	return "is not deterministic"
-}
-
-// anyOf lists tasks of which one is enough.
-func (s shape) anyOf(all []int) string {
-	text := s.name(all[0])
-	for _, v := range all[1:] {
-		text += " or " + s.name(v)
-	}
-	return text
 }

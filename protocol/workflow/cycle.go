@@ -13,7 +13,7 @@ func (e *Events) cycle(from node) *CheckError {
 	}
 	err := &CheckError{Rule: Settle}
 	var why []string
-	var unsaved, commits []int
+	var out ways
 	for i, v := range path {
 		switch v.kind() {
 		case begin:
@@ -22,16 +22,24 @@ func (e *Events) cycle(from node) *CheckError {
 			if path[i-1].kind() == begin { // the wait of an irreversible task
 				waits, reads := e.wait(path[i:])
 				why = append(why, e.name(v.task())+" waits for "+e.name(waits)+", which depends on "+e.name(reads)+" (no checkpoint) and comes after "+e.next(path, i))
-				commits = append(commits, v.task())
+				switch {
+				case e.grows(v.task()):
+					add(&out.noCheckpoint, v.task())
+				case e.Tasks[v.task()].Event == "":
+					add(&out.noEffect, v.task())
+				}
 			}
 		case settled:
-			if !e.saves(v.task()) && !slices.Contains(unsaved, v.task()) {
-				unsaved = append(unsaved, v.task())
+			if !e.saves(v.task()) {
+				add(&out.checkpoint, v.task())
+			}
+			if k := path[(i+len(path)-1)%len(path)].kind(); k == covered || k == fixed { // it is waited for as a source
+				out.calm(e.shape, v.task())
 			}
 		}
 	}
 	err.Why = strings.Join(why, "; ")
-	err.Fix = "checkpoint " + e.anyOf(unsaved) + ", or declare " + e.anyOf(commits) + " NoEffect"
+	err.Fix = out.text(e.shape)
 	return err
 }
 

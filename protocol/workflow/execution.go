@@ -6,14 +6,23 @@ import (
 )
 
 // Execution has what is known of the tasks of a run, and decides what is made again when outputs are
-// lost (workflow specification 2.4).
+// lost (workflow specification 2.4). The tasks of expansions come after those of the graph: a number names a task.
 //
 // Invariant: what is in the recovery set has happened for Events no more.
 type Execution struct {
-	*Events
-	facts []fact
-	set   []int // the recovery set that is recorded and not dropped yet, in order
-	left  int   // how many tasks have yet to end, or to save their result
+	Tasks   []Task // by number, as its own graph has it
+	sink    []bool // results of the run
+	facts   []fact
+	home    []int32        // the scope that a task is in; none: its expansion was dropped
+	local   []int32        // its number there
+	scopes  []*scope       // 0: the run's graph; nil: dropped
+	free    []int32        // of these
+	inner   map[int]*scope // the expansions, by their tasks
+	spans   map[int]span   // numbers that a task may use for an expansion
+	stirred []*scope       // tasks of them may begin, perhaps
+	order   []int32        // of the tasks, as they may run one by one; nil: unknown
+	set     []int          // the recovery set that is recorded and not dropped yet, in order
+	left    int            // how many tasks have yet to end, or to save their result
 }
 
 // fact is what is known of the present generation of a task.
@@ -30,19 +39,25 @@ const (
 
 // NewExecution returns an execution in which nothing has begun.
 func NewExecution(e *Events) *Execution {
-	return &Execution{Events: e, facts: make([]fact, len(e.Tasks)), left: len(e.Tasks)}
+	x := &Execution{inner: map[int]*scope{}, spans: map[int]span{}}
+	x.extend(len(e.Tasks))
+	x.enter(newScope(e, -1, 0))
+	return x
 }
 
 // learn sets the facts of a task.
 func (x *Execution) learn(v int, f fact) {
-	over := func(f fact) bool { return f&(ended|drops) == ended && (f&durable != 0 || !x.sink[v]) }
-	switch before := over(x.facts[v]); {
-	case !before && over(f):
+	switch before := x.finished(v, x.facts[v]); {
+	case !before && x.finished(v, f):
 		x.left--
-	case before && !over(f):
+	case before && !x.finished(v, f):
 		x.left++
 	}
 	x.facts[v] = f
+}
+
+func (x *Execution) finished(v int, f fact) bool {
+	return f&(ended|drops) == ended && (f&durable != 0 || !x.sink[v])
 }
 
 // Over reports whether all tasks have ended, and all results are saved.
@@ -59,8 +74,14 @@ func (x *Execution) Begun(v int) {
 // MayBegin reports whether an attempt of a task may begin: it has all it waits for and its inputs are
 // to be had. A task in the recovery set begins after it was dropped.
 func (x *Execution) MayBegin(v int) bool {
-	return x.facts[v]&(ended|drops) == 0 && x.May(v) &&
-		!slices.ContainsFunc(x.parents(v), func(p int32) bool { return !x.available(int(p)) })
+	s := x.scope(v)
+	if s == nil || x.facts[v]&(ended|drops) != 0 || x.inner[v] != nil || !s.May(int(x.local[v])) {
+		return false
+	}
+	if s.owner >= 0 && x.facts[s.owner]&drops != 0 { // the expansion is dropped soon
+		return false
+	}
+	return !slices.ContainsFunc(x.parents(v), func(p int32) bool { return !x.available(int(p)) })
 }
 
 // available reports whether an output counts, and can be had.
@@ -74,7 +95,8 @@ func (x *Execution) there(v int) bool { return x.facts[v]&(live|durable) != 0 }
 // Ended notes that an attempt has ended well, and that its output is there.
 func (x *Execution) Ended(v int) {
 	x.learn(v, x.facts[v]|begun|ended|live)
-	x.Events.Ended(v)
+	x.end(v)
+	x.mirror(v)
 }
 
 // Saved notes that the checkpoint of a task is durable. That of a task in the recovery set is void.
@@ -83,11 +105,15 @@ func (x *Execution) Saved(v int) {
 		return
 	}
 	x.learn(v, x.facts[v]|durable)
-	x.Events.Saved(v)
+	x.mirror(v)
+	x.save(v, true)
 }
 
 // Lost notes that the last copy of an output is gone, but for its checkpoint.
-func (x *Execution) Lost(v int) { x.facts[v] &^= live }
+func (x *Execution) Lost(v int) {
+	x.facts[v] &^= live
+	x.mirror(v)
+}
 
 // Recovering returns the recorded tasks that are not dropped yet, in order.
 func (x *Execution) Recovering() []int { return x.set }
@@ -111,7 +137,7 @@ func (x *Execution) Recover() (set []int, err error) {
 		v := found[i]
 		for _, p := range x.parents(v) {
 			if x.facts[p]&ended != 0 && !x.there(int(p)) {
-				add(int(p))
+				add(x.maker(int(p)))
 			}
 		}
 		if !x.Tasks[v].differs() {
@@ -124,21 +150,43 @@ func (x *Execution) Recover() (set []int, err error) {
 			}
 		})
 	}
-	slices.Sort(found)
+	x.sort(found)
 	return found, x.violation(found)
 }
 
-// below calls f with each task below v.
+// below calls f with each task below v: in an expansion of it, and after it.
 func (x *Execution) below(v int, f func(w int)) {
-	seen := map[int32]bool{}
-	todo := slices.Clone(x.consumers.of(v))
+	seen := map[int]bool{v: true}
+	var todo []int
+	after := func(v int) {
+		for {
+			s := x.scope(v)
+			for _, w := range s.consumers(int(x.local[v])) {
+				todo = append(todo, int(w))
+			}
+			if !s.isResult(v) { // its output is that of the task that has returned its graph
+				return
+			}
+			v = s.owner
+		}
+	}
+	within := func(v int) {
+		if s := x.inner[v]; s != nil {
+			for l := range s.Tasks {
+				todo = append(todo, s.base+l)
+			}
+		}
+	}
+	after(v)
+	within(v)
 	for len(todo) > 0 {
 		w := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		if !seen[w] {
 			seen[w] = true
-			f(int(w))
-			todo = append(todo, x.consumers.of(int(w))...)
+			f(w)
+			after(w)
+			within(w)
 		}
 	}
 }
@@ -147,9 +195,18 @@ func (x *Execution) below(v int, f func(w int)) {
 // wait, or as a result.
 func (x *Execution) needed() (all []int) {
 	need := make([]bool, len(x.Tasks))
-	seen := map[node]bool{}
-	var todo []node
+	open := make([]bool, len(x.scopes)) // a task in it has not ended: it may read what the one outside has read
+	type wait struct {
+		s *scope
+		n node
+	}
+	seen := map[wait]bool{}
+	var todo []wait
 	for v := range x.Tasks {
+		s := x.scope(v)
+		if s == nil {
+			continue
+		}
 		if x.facts[v]&ended != 0 && x.facts[v]&drops == 0 {
 			need[v] = need[v] || x.sink[v]
 			continue
@@ -157,24 +214,43 @@ func (x *Execution) needed() (all []int) {
 		for _, p := range x.parents(v) {
 			need[p] = true
 		}
-		todo = append(todo, at(v, begin))
+		if !open[x.home[v]] && s.owner >= 0 {
+			open[x.home[v]] = true
+			for _, p := range x.parents(s.owner) {
+				need[p] = true
+			}
+		}
+		todo = append(todo, wait{s, at(int(x.local[v]), begin)})
 	}
 	for len(todo) > 0 {
-		n := todo[len(todo)-1]
+		w := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if seen[n] || n.kind() == end || x.lacks[x.of[n]] == 0 {
+		if seen[w] || w.n.kind() == end || w.s.lacks[w.s.of[w.n]] == 0 {
 			continue
 		}
-		seen[n] = true
-		if n.kind() == saved {
-			need[n.task()] = true
+		seen[w] = true
+		if w.n.kind() == saved {
+			v := w.s.base + w.n.task()
+			need[v] = true
+			if in := x.inner[v]; in != nil { // each checkpoint in it is waited for
+				for l := range in.Tasks {
+					if in.saves(l) {
+						todo = append(todo, wait{in, at(l, saved)})
+					}
+				}
+			}
 			continue
 		}
-		x.requires(n, x.consumers, func(w node) { todo = append(todo, w) })
+		w.s.requires(w.n, w.s.Events.consumers, func(n node) { todo = append(todo, wait{w.s, n}) })
 	}
 	for v, is := range need {
-		if is && x.facts[v]&ended != 0 && x.facts[v]&drops == 0 && !x.there(v) {
+		if !is || x.facts[v]&ended == 0 || x.facts[v]&drops != 0 || x.there(v) {
+			continue
+		}
+		if m := x.maker(v); m == v {
 			all = append(all, v)
+		} else {
+			need[m] = true // its number is greater: the loop comes to it
 		}
 	}
 	return all
@@ -186,12 +262,12 @@ func (x *Execution) violation(set []int) error {
 	for _, v := range set {
 		t := &x.Tasks[v]
 		switch {
-		case t.Irreversible() && x.facts[v]&begun != 0 && x.facts[v]&changed != 0:
-			return fmt.Errorf("%s has an effect that nothing takes back, and would run again with other inputs", x.name(v))
+		case x.final(v) && x.facts[v]&begun != 0 && x.facts[v]&changed != 0:
+			return fmt.Errorf("%s has begun and cannot be taken back, and would begin again with other inputs", x.name(v))
 		case t.Effect == Undo && x.facts[v]&begun != 0:
 			var err error
 			x.below(v, func(w int) {
-				if x.Tasks[w].Irreversible() && x.facts[w]&begun != 0 {
+				if x.final(w) && x.facts[w]&begun != 0 {
 					err = fmt.Errorf("%s would be undone after %s has begun, which nothing takes back", x.name(v), x.name(w))
 				}
 			})
@@ -207,10 +283,11 @@ func (x *Execution) violation(set []int) error {
 func (x *Execution) Record(set []int) {
 	for _, v := range set {
 		x.learn(v, x.facts[v]|drops)
-		x.Events.Dropped(v)
+		x.save(v, false)
+		x.unend(v)
 	}
 	x.set = append(x.set, set...)
-	slices.Sort(x.set)
+	x.sort(x.set)
 	x.set = slices.Compact(x.set)
 }
 
@@ -234,34 +311,56 @@ func (x *Execution) Next() (d Drop, ok bool) {
 	return d, true
 }
 
-// remake returns what has to be made again, with the inputs that it had, for the undo of a task.
+// remake returns what has to be made again, with the inputs that it had, for the undo of a task. A task in an
+// expansion may read what the one outside has read.
 func (x *Execution) remake(v int) (all []int) {
-	seen := map[int32]bool{}
-	todo := slices.Clone(x.parents(v))
-	for len(todo) > 0 {
-		p := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if !seen[p] && !x.there(int(p)) {
-			seen[p] = true
-			all = append(all, int(p))
-			todo = append(todo, x.parents(int(p))...)
+	seen := map[int]bool{}
+	open := map[int32]bool{}
+	var todo []int
+	inputs := func(v int) {
+		for _, p := range x.parents(v) {
+			todo = append(todo, int(p))
+		}
+		for s := x.scope(v); s.owner >= 0 && !open[x.home[v]]; s = x.scope(v) {
+			open[x.home[v]] = true
+			v = s.owner
+			for _, p := range x.parents(v) {
+				todo = append(todo, int(p))
+			}
 		}
 	}
-	slices.Sort(all)
+	inputs(v)
+	for len(todo) > 0 {
+		p := x.maker(todo[len(todo)-1])
+		todo = todo[:len(todo)-1]
+		if !seen[p] && !x.there(p) {
+			seen[p] = true
+			all = append(all, p)
+			inputs(p)
+		}
+	}
+	x.sort(all)
 	return all
 }
 
 // Remade notes that an output is there again, with the same bytes.
-func (x *Execution) Remade(v int) { x.facts[v] |= live }
+func (x *Execution) Remade(v int) {
+	x.facts[v] |= live
+	x.mirror(v)
+}
 
 // Dropped notes that the last task of the recorded set is undone, and its output and checkpoint are
-// gone. It can begin again. What nothing takes back stays begun.
+// gone. It can begin again. What nothing takes back stays begun. The expansion of a task goes with it.
 func (x *Execution) Dropped() {
 	v := x.set[len(x.set)-1]
 	x.set = x.set[:len(x.set)-1]
+	if s := x.inner[v]; s != nil {
+		x.leave(s)
+	}
 	stays := fact(0)
-	if x.Tasks[v].Irreversible() {
+	if x.final(v) {
 		stays = x.facts[v] & begun
 	}
 	x.learn(v, stays)
+	x.mirror(v)
 }

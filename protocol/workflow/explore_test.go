@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 )
 
 var explored = flag.Int("workflow.explore", 300, "how many random graphs of each size to explore")
@@ -93,12 +94,15 @@ func (x *explorer) expand(c condition) {
 		if c.done&b == 0 && c.drops&b == 0 && x.parents[v]&^c.available() == 0 && x.waits[v]&^(c.saved&^c.drops) == 0 {
 			progress = true
 			next := c
-			if x.Tasks[v].Effect != None {
+			if x.Tasks[v].Effect != None || x.Tasks[v].Event != "" {
 				next.begun |= b
 				x.push(next) // it fails half-way
 			}
 			next.done |= b
 			next.live |= b
+			if x.Tasks[v].waits() {
+				next.saved |= b
+			}
 			x.push(next)
 		}
 		if x.saves(v) && c.done&c.live&^c.saved&^c.drops&b != 0 {
@@ -153,7 +157,7 @@ func (x *explorer) record(c condition, want set) condition {
 				continue
 			}
 			drops |= x.parents[v] & c.done &^ (c.live | c.saved)
-			if !x.Tasks[v].Deterministic {
+			if x.Tasks[v].differs() {
 				changed |= x.under[v] & (c.done | c.begun)
 				drops |= x.under[v] & (c.done | c.begun)
 			}
@@ -175,12 +179,12 @@ func (x *explorer) drop(c condition) {
 	}
 	b := one(v)
 	if c.begun.has(v) {
-		switch x.Tasks[v].Effect {
-		case Idempotent:
+		switch t := &x.Tasks[v]; {
+		case t.final():
 			x.rerun = x.rerun || c.changed.has(v)
-		case Undo:
+		case t.Effect == Undo:
 			for w := range x.Tasks {
-				x.after = x.after || x.under[v].has(w) && x.Tasks[w].Effect == Idempotent && c.begun.has(w)
+				x.after = x.after || x.under[v].has(w) && x.Tasks[w].final() && c.begun.has(w)
 			}
 			for p := range v {
 				x.inputs = x.inputs || x.parents[v].has(p) && c.done&(c.live|c.saved)&one(p) == 0 && !x.remade(c, p)
@@ -302,6 +306,36 @@ func TestRandomGraphs(t *testing.T) {
 	}
 }
 
+// The same where one task waits for a signal or sleeps: no signal is dropped.
+func TestRandomGraphsThatWait(t *testing.T) {
+	for n := 3; n <= 5; n++ {
+		r := rand.New(rand.NewPCG(2, uint64(n)))
+		accepted := 0
+		for accepted < *explored {
+			g := randomGraph(r, n)
+			wait(r, &g.Tasks[r.IntN(n)])
+			e, err := Check(g)
+			if err != nil {
+				continue
+			}
+			accepted++
+			if x := explore(g, e.Waits); x.bad() {
+				t.Fatal(x)
+			}
+		}
+	}
+}
+
+// wait makes a task wait for a signal, or sleep.
+func wait(r *rand.Rand, t *Task) {
+	t.Effect, t.Deterministic = None, false
+	if r.IntN(3) == 0 {
+		t.Sleep = time.Duration(1 + r.IntN(int(time.Second)))
+	} else {
+		t.Event = string(rune('a' + r.IntN(3)))
+	}
+}
+
 // The explorer finds what is wrong without a rule (workflow specification 1).
 func TestTheExplorerFindsWhatTheRulesPrevent(t *testing.T) {
 	none := func(int) []int { return nil }
@@ -312,6 +346,7 @@ func TestTheExplorerFindsWhatTheRulesPrevent(t *testing.T) {
 	}{
 		{"a nd,off; x! < a", none, func(x *explorer) bool { return x.rerun }},
 		{"a nd,off; b < a; x! < b; w < a", func(v int) []int { return []int{1}[:max(0, v-1)*max(0, 3-v)] }, func(x *explorer) bool { return x.rerun }},
+		{"a nd,off; ok event < a", none, func(x *explorer) bool { return x.rerun }},
 		{"u u; x! < u", none, func(x *explorer) bool { return x.after }},
 		{"a nd; v u < a", none, func(x *explorer) bool { return x.inputs }},
 		{"u nd,off; u2 nd,off; b < u; x! < b; w < u u2; z < u2", func(v int) []int { // Settle without its closure

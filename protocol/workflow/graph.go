@@ -1,5 +1,7 @@
 package workflow
 
+import "time"
+
 // Graph is a workflow. Each task comes after those that it reads or follows, so a task is named by
 // its index.
 type Graph struct {
@@ -17,7 +19,22 @@ type Task struct {
 	Effect        Effect     // what outsiders see of it
 	Compensates   bool       // another function of its inputs and its output makes up for it, if the run fails later
 	Caught        bool       // its consumer takes its error
+	Arrival       bool       // its output shows in which order inputs arrive: a reduction of floats, or of some of its inputs
+
+	// What does not run on a node has no effect, and its output is recorded.
+	Event string        // it waits for the signal of this name, which is its output
+	Sleep time.Duration // it ends so long after it begins, without output
+
+	// Its attempts return graphs (workflow specification 1.5). The output is that of the graph's sink. A task that has a
+	// checkpoint as well may return a graph with effects.
+	Expands bool
 }
+
+// MaxSleep is the longest Sleep.
+const MaxSleep = 100 * 365 * 24 * time.Hour
+
+// waits reports whether a task runs on no node.
+func (t *Task) waits() bool { return t.Event != "" || t.Sleep != 0 }
 
 // Checkpoint says whether the output of a task is saved.
 type Checkpoint uint8
@@ -39,22 +56,30 @@ const (
 	Undo                     // a function of the task's inputs takes it back
 )
 
-// Irreversible reports whether nothing takes the effect back.
+// Irreversible reports whether the task has an effect, and nothing takes it back.
 func (t *Task) Irreversible() bool { return t.Effect == Idempotent }
 
 // differs reports whether another attempt of the same inputs can have another output: an error that
 // is caught counts as one.
-func (t *Task) differs() bool { return !t.Deterministic || t.Caught }
+func (t *Task) differs() bool { return !t.Deterministic && t.Sleep == 0 || t.Caught }
+
+// acts reports whether outsiders see something of a task, or of what makes up for it.
+func (t *Task) acts() bool { return t.Effect != None || t.Compensates }
 
 // source reports whether its output, or its effect, can differ from one run to the next
 // (workflow specification 1.6).
 func (t *Task) source() bool { return t.differs() || t.Effect == Undo }
+
+// final reports whether a task that has begun never begins again with other inputs: it has an effect that nothing
+// takes back, or a signal that somebody has sent on the strength of what is above it.
+func (t *Task) final() bool { return t.Irreversible() || t.Event != "" }
 
 // shape is a graph with what follows from its edges.
 type shape struct {
 	*Graph
 	edges lists  // by task: the parents, which the task reads or follows
 	sink  []bool // nobody reads or follows it: it is a result
+	loose bool   // results have no checkpoint: it is the graph of a task without one
 }
 
 func shapeOf(g *Graph) shape {
@@ -80,5 +105,15 @@ func shapeOf(g *Graph) shape {
 
 func (s shape) parents(v int) []int32 { return s.edges.of(v) }
 
-// saves reports whether a task has a checkpoint: results always have.
-func (s shape) saves(v int) bool { return s.Tasks[v].Checkpoint != Off || s.sink[v] }
+// saves reports whether a task has a checkpoint: results always have, and what is recorded is saved by that.
+func (s shape) saves(v int) bool {
+	return s.Tasks[v].Checkpoint != Off || s.sink[v] && !s.loose || s.Tasks[v].waits()
+}
+
+// grows reports whether a task expands, and its expansion is recorded before it begins: what is in it counts as
+// part of the run. Inwards the task is final; outwards it is a source (workflow specification 1.5).
+func (s shape) grows(v int) bool { return s.Tasks[v].Expands && s.saves(v) }
+
+// source and final are those of the task, with what an expansion adds.
+func (s shape) source(v int) bool { return s.Tasks[v].source() || s.grows(v) }
+func (s shape) final(v int) bool  { return s.Tasks[v].final() || s.grows(v) }

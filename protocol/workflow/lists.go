@@ -23,6 +23,18 @@ func listsOf(n int, each func(add func(list, item int))) lists {
 	return l
 }
 
+// plus returns lists of the same numbers, each greater by n.
+func (l lists) plus(n int) lists {
+	if n == 0 {
+		return l
+	}
+	more := lists{ends: l.ends, items: make([]int32, len(l.items))}
+	for i, item := range l.items {
+		more.items[i] = item + int32(n)
+	}
+	return more
+}
+
 func (l lists) of(i int) []int32 {
 	if i == 0 {
 		return l.items[:l.ends[0]]

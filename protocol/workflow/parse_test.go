@@ -3,6 +3,7 @@ package workflow
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // parse reads a graph as the specification writes its worked cases: "a nd,off; b < a; x! < b c". A
@@ -29,6 +30,16 @@ func parse(t testing.TB, text string) *Graph {
 					task.Checkpoint = Sync
 				case "u":
 					task.Effect = Undo
+				case "expands":
+					task.Expands = true
+				case "event":
+					task.Event, task.Deterministic = task.Name, false
+				case "sleep":
+					task.Sleep = time.Hour
+				case "comp":
+					task.Compensates = true
+				case "arrival":
+					task.Arrival = true
 				case "caught":
 					task.Caught = true
 				default:

@@ -1,5 +1,7 @@
 package workflow
 
+import "time"
+
 // Record is a durable fact of a run (workflow specification 2.1). A controller that takes over reads them all,
 // in the order in which they were written, and knows what the one before it knew.
 type Record interface{ record() }
@@ -45,6 +47,26 @@ type (
 		Task  int
 		Fence Attempt
 	}
+	// Expanded says that an attempt has ended, and returned Graph. Its tasks are First and the numbers behind it.
+	Expanded struct {
+		Task    int
+		Gen     uint32
+		Attempt Attempt
+		First   int
+		Graph   *Graph
+		Work    any // of the host: what these tasks run
+	}
+	// Slept says that a Sleep ends at Until, by the ledger's clock (RunConfig.Clock).
+	Slept struct {
+		Task  int
+		Gen   uint32
+		Until time.Duration
+	}
+	// Signalled says that the signal ID is the one that counts for the events Name.
+	Signalled struct {
+		Name, ID string
+		Bytes    []byte
+	}
 	// Failing says that the run goes back: nothing new begins (workflow specification 2.5).
 	Failing struct{ Cause string }
 	// Compensated says that the compensation of Task has ended well.
@@ -67,6 +89,9 @@ func (Ended) record()       {}
 func (Saved) record()       {}
 func (Recovering) record()  {}
 func (Undone) record()      {}
+func (Expanded) record()    {}
+func (Slept) record()       {}
+func (Signalled) record()   {}
 func (Failing) record()     {}
 func (Compensated) record() {}
 func (Closed) record()      {}

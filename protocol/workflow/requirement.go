@@ -54,7 +54,7 @@ func (s shape) requires(n node, consumers lists, f func(node)) {
 		for _, p := range s.parents(v) {
 			p := int(p)
 			f(at(p, covered))
-			if s.Tasks[p].source() {
+			if s.source(p) {
 				f(at(p, settled))
 			}
 		}
@@ -82,7 +82,7 @@ func (s shape) requiresToBegin(v int, f func(node)) {
 			f(at(p, undoable))
 		}
 	}
-	if s.Tasks[v].Irreversible() {
+	if s.final(v) {
 		f(at(v, covered))
 	}
 }

@@ -13,6 +13,11 @@ type RunConfig struct {
 	Retries int           // how many failures in a row of a task are repaired; 0: 3
 	Losses  int           // how many losses of its node in a row are; 0: 5
 	Pause   time.Duration // before the first repeat; it doubles each time, up to mostPause; 0: 100 ms
+
+	// Clock is what the ledger's clock shows when Step is told 0: Clock+now is in what is recorded. That clock
+	// counts the time of leaders, not of the wall. A leader goes on from what is recorded of it, so it
+	// may fall back by what was not, and never goes faster than time: a Sleep lasts longer by that, never shorter.
+	Clock time.Duration
 }
 
 // mostPause is the longest pause before a repeat.
@@ -49,10 +54,12 @@ type Run struct {
 	recording int                // how many additions to the recovery set are not durable yet
 	failing   string             // why the run goes back; "": it does not
 	certain   bool               // that is durable
-	back      int                // then: the task that is looked at; those behind it are done with
+	line      []int              // then: the tasks in order
+	back      int                // and where in line it is; what is behind is done with
 	waits     map[int]bool       // then: the tasks that have to end before
 	over      bool               // Closed is written
 	closed    bool               // and durable
+	signals   signals
 }
 
 type pendingAppend struct {
@@ -75,6 +82,9 @@ type taskRun struct {
 	saving  bool
 	caught  string  // the error that becomes the output, after the undo
 	unready bool    // it has begun, and no attempt of it ends well any more
+	sleeps  bool    // until again
+	awaits  bool    // the signal is to wake it
+	grows   bool    // its attempt has returned a graph, and that is not durable
 	backed  bool    // the run goes back, and the effect is taken back or made up for
 	made    Attempt // the attempt that has made output
 	output  Output
@@ -88,8 +98,13 @@ func NewRun(cfg RunConfig, e *Events, records []Record) *Run {
 		r.replay(rec)
 	}
 	for v := range r.tasks {
+		if r.x.scope(v) == nil {
+			continue
+		}
 		if r.x.facts[v]&ended != 0 && r.x.facts[v]&durable == 0 {
-			r.x.facts[v] &^= live // until the host says where it is
+			if !r.x.expanded(v) {
+				r.x.Lost(v) // until the host says where it is
+			}
 			r.looks = true
 		}
 		if r.x.facts[v]&(ended|drops) == 0 && r.x.facts[v]&begun != 0 && r.x.Tasks[v].Effect == Undo {
@@ -115,6 +130,15 @@ func (r *Run) replay(rec Record) {
 		}
 	case Saved:
 		r.x.Saved(rec.Task)
+	case Expanded:
+		r.tasks[rec.Task].made = rec.Attempt
+		r.grow(rec)
+	case Slept:
+		t := &r.tasks[rec.Task]
+		t.sleeps, t.again = true, rec.Until-r.cfg.Clock
+		r.x.learn(rec.Task, r.x.facts[rec.Task]|begun)
+	case Signalled:
+		r.signals.put(rec).durable = true
 	case Recovering:
 		r.x.Record(rec.Set)
 		r.dropFree()
@@ -125,7 +149,7 @@ func (r *Run) replay(rec Record) {
 			r.dropFree()
 		}
 	case Failing:
-		r.failing, r.certain, r.back = rec.Cause, true, len(r.tasks)-1
+		r.failing, r.certain = rec.Cause, true
 	case Compensated:
 		r.tasks[rec.Task].backed = true
 	case Closed:
@@ -155,15 +179,15 @@ func (r *Run) drop() {
 // Has notes that the output that an attempt of a task has made is in some node's memory: the host
 // found it as it took over.
 func (r *Run) Has(v int, made Attempt) {
-	if r.x.facts[v]&ended != 0 && r.tasks[v].made == made {
-		r.x.facts[v] |= live
+	if r.x.facts[v]&ended != 0 && r.tasks[v].made == made && !r.x.expanded(v) {
+		r.x.Remade(v)
 	}
 }
 
 // Adopt notes that an attempt of an earlier controller may go on: its outcome will come.
 func (r *Run) Adopt(v int, a Attempt, kind Kind) {
 	r.tasks[v].running, r.tasks[v].kind = a, kind
-	if r.x.facts[v]&(ended|drops) != 0 && kind == Do || kind != Do {
+	if r.x.facts[v]&(ended|drops) != 0 || r.x.expanded(v) || kind != Do {
 		r.end(v)
 	}
 }
@@ -189,6 +213,8 @@ func (r *Run) Step(now time.Duration, ev RunEvent) []RunEffect {
 		r.checkpointed(ev)
 	case Abort:
 		r.fail(ev.Cause)
+	case Signal:
+		r.signal(ev)
 	case Resume:
 		for v := range r.tasks {
 			if t := &r.tasks[v]; t.stuck {
@@ -197,7 +223,7 @@ func (r *Run) Step(now time.Duration, ev RunEvent) []RunEffect {
 			}
 		}
 	case Gone:
-		if r.tasks[ev.Task].gen == ev.Gen {
+		if r.tasks[ev.Task].gen == ev.Gen && r.x.scope(ev.Task) != nil && !r.x.expanded(ev.Task) {
 			r.x.Lost(ev.Task)
 			r.looks = true
 		}
@@ -212,7 +238,12 @@ func (r *Run) Step(now time.Duration, ev RunEvent) []RunEffect {
 }
 
 // Due returns when the Run has to hear of the time; false: it need not.
-func (r *Run) Due() (at time.Duration, ok bool) { return r.agenda.Due() }
+func (r *Run) Due() (at time.Duration, ok bool) {
+	if r.over {
+		return 0, false
+	}
+	return r.agenda.Due()
+}
 
 // wake has the Run look at a task once it may begin again.
 func (r *Run) wake(v int) { r.agenda.Set(v, max(r.now, r.tasks[v].again)) }
@@ -240,6 +271,9 @@ func (r *Run) flush() {
 // advance does all that can be done now.
 func (r *Run) advance() {
 	if r.failing != "" {
+		for ok := true; ok; { // goBack looks at all that is due
+			_, ok = r.agenda.Take(r.now)
+		}
 		r.goBack()
 		return
 	}
@@ -262,6 +296,7 @@ func (r *Run) advance() {
 func (r *Run) look(v int) {
 	t := &r.tasks[v]
 	switch {
+	case r.x.scope(v) == nil || r.x.expanded(v) || t.grows: // the tasks of the expansion go on
 	case r.x.facts[v]&drops != 0 || !t.running.IsZero() || t.stuck: // takeBack or an outcome goes on
 	case t.again > r.now:
 		r.wake(v)
@@ -272,6 +307,8 @@ func (r *Run) look(v int) {
 		}
 	case t.undo && r.inputsThere(v):
 		r.begin(v, TakeBack)
+	case !t.undo && r.x.MayBegin(v) && r.x.Tasks[v].waits():
+		r.await(v)
 	case !t.undo && r.x.MayBegin(v):
 		r.begin(v, Do)
 	} // else Events tells when it may

@@ -15,7 +15,7 @@ func (r *Run) fail(cause string) {
 	if r.failing != "" || r.over {
 		return
 	}
-	r.failing, r.back = cause, len(r.tasks)-1
+	r.failing = cause
 	r.write(Failing{Cause: cause}, func() { r.certain = true })
 	for v := range r.tasks {
 		if !r.x.Tasks[v].Irreversible() {
@@ -31,7 +31,8 @@ func (r *Run) goBack() {
 		return
 	}
 	if r.waits == nil {
-		r.waits = map[int]bool{}
+		r.waits, r.line = map[int]bool{}, r.x.line()
+		r.back = len(r.line) - 1
 		for v := range r.tasks {
 			if !r.tasks[v].running.IsZero() || r.unknown(v) {
 				r.waits[v] = true
@@ -49,7 +50,7 @@ func (r *Run) goBack() {
 		return
 	}
 	for ; r.back >= 0; r.back-- {
-		if !r.backFrom(r.back) {
+		if !r.backFrom(r.line[r.back]) {
 			return
 		}
 	}
@@ -58,7 +59,7 @@ func (r *Run) goBack() {
 
 // unknown reports whether outsiders may have seen an irreversible task that has not ended.
 func (r *Run) unknown(v int) bool {
-	return r.x.Tasks[v].Irreversible() && r.x.facts[v]&(begun|ended) == begun && !r.tasks[v].unready
+	return r.x.Tasks[v].Irreversible() && r.x.facts[v]&(begun|ended) == begun && !r.tasks[v].unready && !r.x.expanded(v) && !r.tasks[v].grows
 }
 
 // free reports whether an attempt of a task may begin now. If it may later, the Run looks then.

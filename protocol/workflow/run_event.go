@@ -18,6 +18,8 @@ type (
 		Final   bool   // another attempt would fail as well
 		Lost    bool   // nobody knows: its node has left the view, so it does not go on
 		Output  Output
+		Graph   *Graph // which the task has returned instead of an output; nil: none. The Run owns it
+		Work    any    // of the host: what the tasks of Graph run. It is in the record Expanded
 	}
 
 	// Checkpointed says that an output is saved, as Save asked for.
@@ -37,6 +39,13 @@ type (
 	// Abort asks to end the run: it goes back.
 	Abort struct{ Cause string }
 
+	// Signal brings a signal of outsiders. ID names it, so that a repeat is known. The Run owns Bytes. It answers
+	// with SignalTaken, once for all repeats until then.
+	Signal struct {
+		Name, ID string
+		Bytes    []byte
+	}
+
 	// Resume asks to go on with what is stuck.
 	Resume struct{}
 
@@ -49,6 +58,7 @@ func (Outcome) runEvent()      {}
 func (Checkpointed) runEvent() {}
 func (Gone) runEvent()         {}
 func (Abort) runEvent()        {}
+func (Signal) runEvent()       {}
 func (Resume) runEvent()       {}
 func (Tick) runEvent()         {}
 
@@ -95,6 +105,14 @@ type (
 		Made Attempt
 	}
 
+	// SignalTaken answers a Signal. Err is nil: it is durable that this signal counts; phalanx.ErrExists: an earlier
+	// one of that name does; phalanx.ErrInvalid: a bound is exceeded (MaxSignal, MaxSignalName);
+	// phalanx.ErrNoSpace: the run takes no more (MaxSignals, MaxSignalBytes); phalanx.ErrClosed: the run has ended.
+	SignalTaken struct {
+		Name, ID string
+		Err      error
+	}
+
 	// Stuck says that the run waits for somebody to mend what keeps it from going on.
 	Stuck struct {
 		Task int
@@ -110,9 +128,10 @@ type (
 	}
 )
 
-func (Append) runEffect()   {}
-func (Dispatch) runEffect() {}
-func (Cancel) runEffect()   {}
-func (Save) runEffect()     {}
-func (Stuck) runEffect()    {}
-func (Failed) runEffect()   {}
+func (Append) runEffect()      {}
+func (Dispatch) runEffect()    {}
+func (Cancel) runEffect()      {}
+func (Save) runEffect()        {}
+func (SignalTaken) runEffect() {}
+func (Stuck) runEffect()       {}
+func (Failed) runEffect()      {}

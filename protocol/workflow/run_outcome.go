@@ -10,6 +10,9 @@ import (
 
 // outcome takes the end of an attempt. Only that of the running one counts.
 func (r *Run) outcome(o Outcome) {
+	if o.Task < 0 || o.Task >= len(r.tasks) { // a task of an expansion that was not recorded
+		return
+	}
 	t := &r.tasks[o.Task]
 	if o.Attempt != t.running || t.running.IsZero() {
 		return
@@ -20,12 +23,17 @@ func (r *Run) outcome(o Outcome) {
 	switch {
 	case kind == TakeBack && o.Failed == "" && !o.Lost:
 		r.undone(o.Task)
+	case kind == Remake && o.Failed == "" && !o.Lost && o.Graph != nil:
+		o.Failed = "it has returned a graph, and ran to make its output again"
+		r.failed(o, kind)
 	case kind == Remake && o.Failed == "" && !o.Lost:
 		r.x.Remade(o.Task)
 	case kind == MakeUp && o.Failed == "" && !o.Lost:
 		t.backed = true
 		r.write(Compensated{Task: o.Task}, nil)
 	case ending: // nobody waits for it any more
+	case o.Failed == "" && !o.Lost && o.Graph != nil:
+		r.expand(o)
 	case o.Failed == "" && !o.Lost:
 		r.ended(o)
 	default:
@@ -43,7 +51,7 @@ func (r *Run) ended(o Outcome) {
 	}
 	t.saving = o.Output.Recorded
 	r.write(Ended{Task: o.Task, Gen: gen, Attempt: o.Attempt, Output: o.Output}, func() {
-		if o.Output.Recorded && t.gen == gen {
+		if t := &r.tasks[o.Task]; o.Output.Recorded && t.gen == gen {
 			t.saving = false
 			r.x.Saved(o.Task)
 		}
@@ -201,7 +209,10 @@ func (r *Run) close() {
 // finish ends the run: well, if failed is empty.
 func (r *Run) finish(failed string) {
 	r.over = true
-	r.write(Closed{Failed: failed}, func() { r.closed = true })
+	r.write(Closed{Failed: failed}, func() {
+		r.closed = true
+		r.refuseLate()
+	})
 }
 
 // giveUp takes the error of a task that no other attempt mends.

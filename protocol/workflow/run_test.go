@@ -31,9 +31,14 @@ type stage struct {
 	memory  map[int]value    // outputs in memory, by task
 	disk    map[place]uint64 // checkpoints
 	saving  []saving
-	journal map[int][]effect // active effects, by task
-	answers map[int]effect   // of idempotent tasks, by their keys
-	late    []Outcome        // told a second time, later
+	journal map[int][]effect      // active effects, by task
+	answers map[int]effect        // of idempotent tasks, by their keys
+	late    []Outcome             // told a second time, later
+	base    time.Duration         // when the controller's clock began
+	lag     time.Duration         // of the ledger's clock
+	slept   map[int]time.Duration // since when a task sleeps
+	madeOf  map[place][]uint64    // the inputs of outputs
+	taken   map[string]string     // acknowledged signals: their ids, by name
 	met     map[string]int
 }
 
@@ -61,6 +66,7 @@ type saving struct {
 type job struct {
 	d      Dispatch
 	inputs []uint64
+	refs   []int // tasks whose outputs it reads as well, which the one that has returned its graph has passed on
 	failed string
 	output uint64 // of the task, for its compensation
 	ends   bool   // it was canceled
@@ -75,8 +81,8 @@ type effect struct {
 func (s *stage) fail(format string, args ...any) {
 	s.t.Helper()
 	text := ""
-	for v := range s.g.Tasks {
-		text += fmt.Sprintf("\n  %d %+v", v, s.g.Tasks[v])
+	for _, v := range s.run.x.line() {
+		text += fmt.Sprintf("\n  %d %s reads %v facts %08b %+v", v, s.run.Name(v), s.run.x.parents(v), s.run.x.facts[v], s.run.x.Tasks[v])
 	}
 	s.t.Fatalf("seed %d: %s%s", s.seed, fmt.Sprintf(format, args...), text)
 }
@@ -89,15 +95,17 @@ func (s *stage) takeOver() {
 		s.t.Fatal(err)
 	}
 	s.queue, s.saving = nil, nil
-	s.run = NewRun(RunConfig{Epoch: s.epoch, Retries: 1 << 20, Losses: 1 << 20}, e, s.log)
+	s.base = s.now
+	s.lag += time.Duration(s.r.IntN(50)) * time.Millisecond
+	s.run = NewRun(RunConfig{Epoch: s.epoch, Retries: 1 << 20, Losses: 1 << 20, Clock: s.base - s.lag}, e, s.log)
 	for v, m := range s.memory {
-		if s.run.tasks[v].gen == m.gen {
+		if v < len(s.run.tasks) && s.run.x.scope(v) != nil && s.run.tasks[v].gen == m.gen {
 			s.run.Has(v, m.made)
 		}
 	}
 	var all []*job
 	for _, j := range s.jobs {
-		if t := &s.run.tasks[j.d.Task]; j.d.Kind == Do && s.recorded(j.d) && t.gen == j.d.Gen && s.run.x.facts[j.d.Task]&(ended|drops) == 0 {
+		if j.d.Kind == Do && s.recorded(j.d) && s.run.tasks[j.d.Task].gen == j.d.Gen && s.run.x.scope(j.d.Task) != nil && s.run.x.facts[j.d.Task]&(ended|drops) == 0 {
 			s.run.Adopt(j.d.Task, j.d.Attempt, j.d.Kind)
 			all = append(all, j)
 			continue
@@ -113,9 +121,10 @@ func (s *stage) recorded(d Dispatch) bool {
 }
 
 func (s *stage) step(ev RunEvent) {
-	for _, e := range s.run.Step(s.now, ev) {
+	for _, e := range s.run.Step(s.now-s.base, ev) {
 		switch e := e.(type) {
 		case Append:
+			s.sleeps(e.Records)
 			s.queue = append(s.queue, e)
 		case Dispatch:
 			s.dispatch(e)
@@ -128,23 +137,64 @@ func (s *stage) step(ev RunEvent) {
 		case Save:
 			m, ok := s.memory[e.Task]
 			s.saving = append(s.saving, saving{place{e.Task, e.Gen, e.Made}, m.hash, ok && m.gen == e.Gen && m.made == e.Made})
+		case SignalTaken:
+			if id, ok := s.taken[e.Name]; ok && (id == e.ID) != (e.Err == nil) {
+				s.fail("(2) the signal %s %s counts, and %s is answered %v", e.Name, id, e.ID, e.Err)
+			}
+			if e.Err == nil {
+				s.taken[e.Name] = e.ID
+			}
 		case Stuck:
 			s.fail("it is stuck: %s", e.Why)
 		}
 	}
 }
 
+// sleeps checks that sleeps are not too short.
+func (s *stage) sleeps(all []Record) {
+	for _, rec := range all {
+		switch rec := rec.(type) {
+		case Slept:
+			s.slept[rec.Task] = s.now
+		case Ended:
+			if t := &s.run.x.Tasks[rec.Task]; t.Sleep > 0 {
+				if s.now-s.slept[rec.Task] < t.Sleep {
+					s.fail("%d sleeps for %v instead of %v", rec.Task, s.now-s.slept[rec.Task], t.Sleep)
+				}
+				s.met["sleep"]++
+			}
+		}
+	}
+}
+
+// send sends a signal for an event of the graph, whose bytes are its id.
+func (s *stage) send() {
+	v := s.r.IntN(len(s.run.x.Tasks))
+	if name := s.run.x.Tasks[v].Event; name != "" {
+		id := fmt.Sprintf("%8d", s.r.IntN(3))
+		s.step(Signal{Name: name, ID: id, Bytes: []byte(id)})
+	}
+}
+
 func (s *stage) dispatch(d Dispatch) {
 	j := &job{d: d}
-	if s.g.Tasks[d.Task].Effect != None && d.Kind == Do && !s.recorded(d) {
+	if s.run.x.Tasks[d.Task].Effect != None && d.Kind == Do && !s.recorded(d) {
 		s.fail("(9) task %d begins before its record is durable", d.Task)
 	}
-	for _, p := range s.e.shape.parents(d.Task) {
+	h := fnv.New64a()
+	fmt.Fprint(h, s.run.x.Tasks[d.Task].Name) // it has what its graph was made of
+	j.inputs = append(j.inputs, h.Sum64())
+	for _, p := range s.run.x.parents(d.Task) {
 		hash, ok := s.output(int(p))
 		if !ok {
 			j.failed = fmt.Sprintf("the output of %d is gone", p)
 		}
 		j.inputs = append(j.inputs, hash)
+	}
+	if o := s.run.x.scope(d.Task).owner; o >= 0 {
+		for _, p := range s.run.x.parents(o) {
+			j.refs = append(j.refs, int(p))
+		}
 	}
 	if d.Kind == MakeUp {
 		var ok bool
@@ -157,9 +207,10 @@ func (s *stage) dispatch(d Dispatch) {
 
 // output returns the present output of a task; false: it cannot be had.
 func (s *stage) output(v int) (hash uint64, ok bool) {
+	v = s.run.Maker(v)
 	gen := s.run.tasks[v].gen
 	if o := s.run.tasks[v].output; o.Recorded && s.run.x.facts[v]&durable != 0 {
-		return binary.BigEndian.Uint64(o.Digest[:]), true
+		return hashOf(o), true
 	}
 	if m, ok := s.memory[v]; ok && m.gen == gen && m.made == s.run.tasks[v].made {
 		return m.hash, true
@@ -168,9 +219,16 @@ func (s *stage) output(v int) (hash uint64, ok bool) {
 	return hash, ok
 }
 
+func hashOf(o Output) uint64 {
+	if len(o.Bytes) == 8 { // a signal
+		return binary.BigEndian.Uint64(o.Bytes)
+	}
+	return binary.BigEndian.Uint64(o.Digest[:])
+}
+
 // act has outsiders see what an attempt does. It returns its answer.
 func (s *stage) act(j *job) uint64 {
-	v, t := j.d.Task, s.g.Tasks[j.d.Task]
+	v, t := j.d.Task, s.run.x.Tasks[j.d.Task]
 	h := fnv.New64a()
 	fmt.Fprint(h, v, j.inputs)
 	if !t.Deterministic {
@@ -189,7 +247,7 @@ func (s *stage) act(j *job) uint64 {
 			return true
 		})
 		s.met["undo"]++
-		for w := range s.g.Tasks {
+		for _, w := range s.run.x.line() {
 			if s.run.x.Tasks[w].Irreversible() && len(s.journal[w]) > 0 && s.isBelow(v, w) {
 				s.fail("(6) %d is undone above %d, which has begun", v, w)
 			}
@@ -246,6 +304,8 @@ func (s *stage) happen(faults bool) {
 		}
 		s.disk[sv.place] = sv.hash
 		s.step(Checkpointed{Task: sv.task, Gen: sv.gen, Made: sv.made})
+	case k == 19:
+		s.send()
 	case k == 17 && len(s.late) > 0:
 		o := s.late[0]
 		s.late = s.late[1:]
@@ -253,7 +313,7 @@ func (s *stage) happen(faults bool) {
 	case !faults:
 		s.step(Tick{})
 	case k == 15:
-		for v := range s.g.Tasks {
+		for v := range s.run.x.Tasks {
 			if m, ok := s.memory[v]; ok && s.r.IntN(3) == 0 {
 				delete(s.memory, v)
 				s.met["output lost"]++
@@ -277,6 +337,19 @@ func (s *stage) happen(faults bool) {
 // finish ends a job: well, with an error, or with its node; before its effect or after it.
 func (s *stage) finish(i int, faults bool) {
 	j := s.jobs[i]
+	for len(j.refs) > 0 && !j.ends {
+		hash, ok := s.output(j.refs[0])
+		if !ok {
+			if s.run.failing != "" || j.d.Kind != Do {
+				j.failed = "what it reads beside its inputs is gone"
+				break
+			}
+			s.met["wait for a Ref"]++
+			s.step(Tick{})
+			return
+		}
+		j.inputs, j.refs = append(j.inputs, hash), j.refs[1:]
+	}
 	s.jobs = slices.Delete(s.jobs, i, i+1)
 	o := Outcome{Task: j.d.Task, Attempt: j.d.Attempt, Kind: j.d.Kind, Failed: j.failed}
 	k := 9
@@ -284,7 +357,7 @@ func (s *stage) finish(i int, faults bool) {
 		k = s.r.IntN(10)
 	}
 	var answer uint64
-	if o.Failed == "" && k != 0 {
+	if o.Failed == "" && k != 0 && len(j.refs) == 0 {
 		answer = s.act(j)
 	}
 	switch {
@@ -294,6 +367,7 @@ func (s *stage) finish(i int, faults bool) {
 		o.Failed, o.Final = cmpOr(o.Failed, "an error after its effect"), j.d.Kind == Do && s.r.IntN(10) == 0
 	case j.ends && s.r.IntN(2) == 0:
 		o.Failed = cmpOr(o.Failed, "canceled")
+	case o.Failed == "" && j.d.Kind == Do && s.run.x.Tasks[j.d.Task].Expands && s.expand(&o, answer):
 	case o.Failed == "" && j.d.Kind != TakeBack:
 		if t := &s.run.tasks[j.d.Task]; t.running == j.d.Attempt && !(t.ending && j.d.Kind == Do) {
 			made := t.running
@@ -301,6 +375,7 @@ func (s *stage) finish(i int, faults bool) {
 				made = t.made
 			}
 			s.memory[j.d.Task] = value{t.gen, made, answer}
+			s.madeOf[place{j.d.Task, t.gen, made}] = j.inputs
 		}
 		binary.BigEndian.PutUint64(o.Output.Digest[:], answer)
 		o.Output.Recorded = s.r.IntN(3) == 0
@@ -309,6 +384,59 @@ func (s *stage) finish(i int, faults bool) {
 	if s.r.IntN(4) == 0 {
 		s.late = append(s.late, o)
 	}
+}
+
+// expand has an attempt return a graph. It reports whether it does.
+func (s *stage) expand(o *Outcome, answer uint64) bool {
+	parent, saved := &s.run.x.Tasks[o.Task], s.run.x.saves(o.Task)
+	r := s.r
+	if parent.Deterministic {
+		r = rand.New(rand.NewPCG(answer, 5))
+	}
+	if len(s.run.x.Tasks) > 60 {
+		return false
+	}
+	for range 20 {
+		n := 1 + r.IntN(4)
+		g := randomGraph(r, n)
+		for v := range g.Tasks {
+			t := &g.Tasks[v]
+			s.vary(r, t)
+			t.Name = fmt.Sprint(answer, v)
+			if parent.Deterministic {
+				t.Deterministic, t.Caught = true, false
+			}
+			if !saved {
+				t.Checkpoint, t.Effect, t.Compensates, t.Caught, t.Event, t.Sleep = Off, None, false, false, "", 0
+			}
+		}
+		last := &g.Tasks[n-1]
+		for v, is := range shapeOf(g).sink[:n-1] {
+			if is {
+				last.After = append(last.After, v)
+			}
+		}
+		if _, err := CheckExpansion(parent, saved, g); err == nil {
+			o.Graph, o.Work = g, answer
+			s.met["expansion"]++
+			return true
+		}
+	}
+	return false
+}
+
+// vary gives a task what randomGraph does not.
+func (s *stage) vary(r *rand.Rand, task *Task) {
+	if r.IntN(8) == 0 {
+		wait(r, task)
+		return
+	}
+	if r.IntN(5) == 0 && task.Effect != Undo {
+		task.Expands = true
+		return
+	}
+	task.Compensates = task.Effect != None && r.IntN(4) == 0 && (task.Effect != Undo || task.Checkpoint != Off)
+	task.Caught = task.Checkpoint != Off && r.IntN(6) == 0
 }
 
 func cmpOr(a, b string) string {
@@ -328,11 +456,11 @@ func TestRunsEndAsIfNothingHadFailed(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		s := &stage{t: t, seed: seed, r: r, g: g, e: e, memory: map[int]value{}, disk: map[place]uint64{}, journal: map[int][]effect{}, answers: map[int]effect{}, met: met}
+		s := &stage{t: t, seed: seed, r: r, g: g, e: e, memory: map[int]value{}, disk: map[place]uint64{}, journal: map[int][]effect{}, answers: map[int]effect{}, met: met,
+			slept: map[int]time.Duration{}, madeOf: map[place][]uint64{}, taken: map[string]string{}}
 		for v := range g.Tasks {
-			task := &g.Tasks[v]
-			task.Compensates = task.Effect != None && r.IntN(4) == 0
-			task.Caught = task.Checkpoint != Off && r.IntN(6) == 0
+			g.Tasks[v].Name = fmt.Sprint(v)
+			s.vary(r, &g.Tasks[v])
 		}
 		if s.e, err = Check(g); err != nil {
 			continue
@@ -356,21 +484,34 @@ func TestRunsEndAsIfNothingHadFailed(t *testing.T) {
 // failures; or, if the run has gone back, those that nothing takes back and what is above them.
 func (s *stage) check() {
 	at := func(v int) place { return place{v, s.run.tasks[v].gen, s.run.tasks[v].made} }
+	for v, all := range s.journal {
+		if s.run.x.scope(v) == nil && len(all) > 0 {
+			s.fail("(1) the effect of %d is left, which was dropped", v)
+		}
+	}
 	s.met["went back"] += min(1, len(s.run.failing))
-	for v := range s.g.Tasks {
-		task := &s.g.Tasks[v]
+	for _, v := range s.run.x.line() {
+		task := &s.run.x.Tasks[v]
 		if s.run.failing != "" {
 			stays := task.Effect == Idempotent
-			for w := range s.g.Tasks {
-				stays = stays || s.g.Tasks[w].Effect == Idempotent && s.run.x.facts[w]&begun != 0 && s.isBelow(v, w)
+			for _, w := range s.run.x.line() {
+				stays = stays || s.run.x.Tasks[w].Effect == Idempotent && s.run.x.facts[w]&begun != 0 && s.isBelow(v, w)
 			}
 			if len(s.journal[v]) > 0 && (!stays || task.Compensates && s.run.x.facts[v]&ended != 0 && s.run.tasks[v].output.Error == "") {
 				s.fail("(1) the effect of %d is left", v)
 			}
 			continue
 		}
-		if _, ok := s.output(v); s.e.sink[v] && !ok {
+		if _, ok := s.output(v); s.run.x.sink[v] && !ok {
 			s.fail("the result of %d is not saved", v)
+		}
+		if task.Event != "" {
+			s.met["event"]++
+			o := s.run.tasks[v].output
+			s.step(Signal{Name: task.Event, ID: string(o.Bytes)})
+			if string(o.Bytes) != s.taken[task.Event] {
+				s.fail("(2) the signal of %d is %q, and %q was acknowledged", v, o.Bytes, s.taken[task.Event])
+			}
 		}
 		caught := s.run.tasks[v].output.Error != ""
 		if task.Effect != None && len(s.journal[v]) != 1 && !caught {
@@ -379,13 +520,19 @@ func (s *stage) check() {
 		if caught && task.Effect == Undo && len(s.journal[v]) > 0 {
 			s.fail("(1) %d has failed, and its effect is left", v)
 		}
+		for i, p := range s.run.x.parents(v) { // an output is made of the outputs that there are
+			hash, ok := s.output(int(p))
+			if inputs := s.madeOf[at(v)]; ok && inputs != nil && s.run.x.facts[v]&ended != 0 && !s.run.x.expanded(v) && inputs[i+1] != hash {
+				s.fail("(1) the output of %d is made of %x, and %d is %x", v, inputs[i+1], p, hash)
+			}
+		}
 		for _, e := range s.journal[v] {
-			for i, p := range s.e.shape.parents(v) {
-				if saved, ok := s.disk[at(int(p))]; ok && saved != e.inputs[i] {
-					s.fail("(1) the effect of %d is made of %x, and %d is %x", v, e.inputs[i], p, saved)
+			for i, p := range s.run.x.parents(v) {
+				if saved, ok := s.disk[at(s.run.Maker(int(p)))]; ok && saved != e.inputs[i+1] {
+					s.fail("(1) the effect of %d is made of %x, and %d is %x", v, e.inputs[i+1], p, saved)
 				}
 			}
-			if saved, ok := s.disk[at(v)]; ok && saved != e.answer && !caught {
+			if saved, ok := s.disk[at(v)]; ok && saved != e.answer && !caught && !task.Expands {
 				s.fail("(1) the effect of %d is %x, and its output %x", v, e.answer, saved)
 			}
 		}
@@ -400,6 +547,57 @@ func BenchmarkRun(b *testing.B) {
 			b.Run(fmt.Sprintf("%d/loses=%v", n, loses), func(b *testing.B) { benchmarkRun(b, n, loses) })
 		}
 	}
+}
+
+// The same where every tenth task returns a graph of nine; and where each returns a task and one like itself, so that
+// they are as deep as they are many.
+func BenchmarkExpansions(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		for _, deep := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%d/deep=%v", n, deep), func(b *testing.B) { benchmarkExpansions(b, n, deep) })
+		}
+	}
+}
+
+func benchmarkExpansions(b *testing.B, n int, deep bool) {
+	wide, inner := &Graph{Tasks: make([]Task, max(1, n/10))}, &Graph{Tasks: make([]Task, 9)}
+	for v := range wide.Tasks {
+		wide.Tasks[v] = Task{Effect: None, Expands: true}
+	}
+	for v := range inner.Tasks {
+		inner.Tasks[v] = Task{Effect: None}
+		if v > 0 {
+			inner.Tasks[v].Reads = []int{v - 1}
+		}
+	}
+	if deep {
+		wide.Tasks = wide.Tasks[:1]
+		inner.Tasks = []Task{{Effect: None}, {Effect: None, Expands: true, Reads: []int{0}}}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		e, err := Check(wide)
+		if err != nil {
+			b.Fatal(err)
+		}
+		r := NewRun(RunConfig{Epoch: 1}, e, nil)
+		for todo := r.Step(0, Tick{}); len(todo) > 0; todo = todo[1:] {
+			switch d := todo[0].(type) {
+			case Append:
+				todo = append(todo, r.Step(0, Durable{d.Number})...)
+			case Dispatch:
+				o := Outcome{Task: d.Task, Attempt: d.Attempt, Output: Output{Recorded: true}}
+				if r.x.Tasks[d.Task].Expands && len(r.x.Tasks)+len(inner.Tasks) <= n {
+					o.Graph = inner
+				}
+				todo = append(todo, r.Step(0, o)...)
+			}
+		}
+		if !r.Closed() {
+			b.Fatal("the run is not closed")
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/task")
 }
 
 func benchmarkRun(b *testing.B, n int, loses bool) {
