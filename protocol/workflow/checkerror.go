@@ -27,6 +27,8 @@ const (
 
 	Compensate Rule = "compensate" // a compensation has the output of its task
 
+	Actors Rule = "actors" // a version of an actor has one writer, and its readers come before that
+
 	Expand Rule = "expand" // what a graph may hold that a task returns
 
 	Deterministic Rule = "deterministic" // what shows in which order something arrives is not deterministic

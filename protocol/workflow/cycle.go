@@ -14,8 +14,15 @@ func (e *Events) cycle(from node) *CheckError {
 	err := &CheckError{Rule: Settle}
 	var why []string
 	var out ways
+	var reads []string
 	for i, v := range path {
 		switch v.kind() {
+		case end:
+			if w := path[(i+len(path)-1)%len(path)]; w.kind() == begin && !slices.Contains(e.edges.of(w.task()), int32(v.task())) {
+				err.Rule = Actors
+				why = append(why, e.name(w.task())+" waits for "+e.name(v.task())+", which reads a version that it writes, and comes after it")
+				reads = append(reads, "have "+e.name(v.task())+" read what "+e.name(w.task())+" makes")
+			}
 		case begin:
 			err.Path = append(err.Path, e.name(v.task()))
 		case covered:
@@ -39,7 +46,7 @@ func (e *Events) cycle(from node) *CheckError {
 		}
 	}
 	err.Why = strings.Join(why, "; ")
-	err.Fix = out.text(e.shape)
+	err.Fix = strings.Join(append(reads, out.texts(e.shape)...), ", or ")
 	return err
 }
 

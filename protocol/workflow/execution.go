@@ -35,6 +35,7 @@ const (
 	durable                  // the checkpoint is saved
 	drops                    // the task is in the recovery set
 	changed                  // and gets other inputs when it runs again
+	moved                    // an attempt has the versions that it writes
 )
 
 // NewExecution returns an execution in which nothing has begun.
@@ -69,6 +70,7 @@ func (x *Execution) Begun(v int) {
 		panic(fmt.Sprintf("%s begins, and must not", x.name(v)))
 	}
 	x.learn(v, x.facts[v]|begun)
+	x.move(v)
 }
 
 // MayBegin reports whether an attempt of a task may begin: it has all it waits for and its inputs are
@@ -94,7 +96,7 @@ func (x *Execution) there(v int) bool { return x.facts[v]&(live|durable) != 0 }
 
 // Ended notes that an attempt has ended well, and that its output is there.
 func (x *Execution) Ended(v int) {
-	x.learn(v, x.facts[v]|begun|ended|live)
+	x.learn(v, x.facts[v]&^moved|begun|ended|live)
 	x.end(v)
 	x.mirror(v)
 }
@@ -212,7 +214,7 @@ func (x *Execution) needed() (all []int) {
 			continue
 		}
 		for _, p := range x.parents(v) {
-			need[p] = true
+			need[p] = need[p] || !x.holds(v, int(p))
 		}
 		if !open[x.home[v]] && s.owner >= 0 {
 			open[x.home[v]] = true
@@ -345,7 +347,7 @@ func (x *Execution) remake(v int) (all []int) {
 
 // Remade notes that an output is there again, with the same bytes.
 func (x *Execution) Remade(v int) {
-	x.facts[v] |= live
+	x.facts[v] = x.facts[v]&^moved | live
 	x.mirror(v)
 }
 

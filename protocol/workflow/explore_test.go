@@ -28,6 +28,7 @@ type condition struct {
 type explorer struct {
 	shape
 	waits          []set // what has to be saved before a task begins
+	before         []set // the readers of what it writes
 	parents, under []set // and descendants
 	rerun, after   bool  // a begun irreversible task was dropped for other inputs; one was below an undo
 	inputs, stuck  bool  // inputs of an undo could not be had; an execution did not end
@@ -49,8 +50,13 @@ func explore(g *Graph, waits func(v int) []int) *explorer {
 func newExplorer(g *Graph, waits func(v int) []int) *explorer {
 	x := &explorer{shape: shapeOf(g), seen: map[condition]bool{}}
 	n := len(g.Tasks)
-	x.waits, x.parents, x.under = make([]set, n), make([]set, n), make([]set, n)
+	x.waits, x.parents, x.under, x.before = make([]set, n), make([]set, n), make([]set, n), make([]set, n)
 	for v := range n {
+		if len(x.Tasks[v].Writes) > 0 {
+			for _, r := range x.first.of(v) {
+				x.before[v] |= one(int(r))
+			}
+		}
 		for _, p := range x.shape.parents(v) {
 			x.parents[v] |= one(int(p))
 		}
@@ -91,9 +97,15 @@ func (x *explorer) expand(c condition) {
 		if x.sink[v] {
 			results |= b
 		}
-		if c.done&b == 0 && c.drops&b == 0 && x.parents[v]&^c.available() == 0 && x.waits[v]&^(c.saved&^c.drops) == 0 {
+		if c.done&b == 0 && c.drops&b == 0 && x.parents[v]&^c.available() == 0 && x.waits[v]&^(c.saved&^c.drops) == 0 && x.before[v]&^c.done == 0 {
 			progress = true
 			next := c
+			for _, p := range x.Tasks[v].Writes {
+				next.live &^= one(p)
+			}
+			if len(x.Tasks[v].Writes) > 0 {
+				x.push(next) // it fails with the version
+			}
 			if x.Tasks[v].Effect != None || x.Tasks[v].Event != "" {
 				next.begun |= b
 				x.push(next) // it fails half-way

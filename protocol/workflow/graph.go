@@ -28,6 +28,11 @@ type Task struct {
 	// Its attempts return graphs (workflow specification 1.5). The output is that of the graph's sink. A task that has a
 	// checkpoint as well may return a graph with effects.
 	Expands bool
+
+	// Actors (specification 1.4).
+	Actor    bool  // its output holds an actor: a version of it
+	Snapshot bool  // then: the version is saved, before a writer begins; else it has no checkpoint
+	Writes   []int // of Reads: it writes their actors, which moves these versions away; it reads those of the others
 }
 
 // MaxSleep is the longest Sleep.
@@ -80,6 +85,7 @@ type shape struct {
 	edges lists  // by task: the parents, which the task reads or follows
 	sink  []bool // nobody reads or follows it: it is a result
 	loose bool   // results have no checkpoint: it is the graph of a task without one
+	first lists  // by task with Writes: the tasks that read a version that it moves away; they end before it begins
 }
 
 func shapeOf(g *Graph) shape {
@@ -100,13 +106,39 @@ func shapeOf(g *Graph) shape {
 			s.sink[p] = false
 		}
 	}
+	s.order()
 	return s
+}
+
+// order has the readers of a version come before its writer.
+func (s *shape) order() {
+	writer := map[int]int{}
+	for v := range s.Tasks {
+		for _, p := range s.Tasks[v].Writes {
+			writer[p] = v
+		}
+	}
+	if len(writer) == 0 {
+		return
+	}
+	s.first = listsOf(len(s.Tasks), func(add func(list, item int)) {
+		for v := range s.Tasks {
+			for _, p := range s.Tasks[v].Reads {
+				if w, ok := writer[p]; ok && w != v {
+					add(w, v)
+				}
+			}
+		}
+	})
 }
 
 func (s shape) parents(v int) []int32 { return s.edges.of(v) }
 
 // saves reports whether a task has a checkpoint: results always have, and what is recorded is saved by that.
 func (s shape) saves(v int) bool {
+	if s.Tasks[v].Actor {
+		return s.Tasks[v].Snapshot
+	}
 	return s.Tasks[v].Checkpoint != Off || s.sink[v] && !s.loose || s.Tasks[v].waits()
 }
 

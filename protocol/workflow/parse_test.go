@@ -32,6 +32,10 @@ func parse(t testing.TB, text string) *Graph {
 					task.Effect = Undo
 				case "expands":
 					task.Expands = true
+				case "actor":
+					task.Actor = true
+				case "snap":
+					task.Actor, task.Snapshot = true, true
 				case "event":
 					task.Event, task.Deterministic = task.Name, false
 				case "sleep":
@@ -48,11 +52,15 @@ func parse(t testing.TB, text string) *Graph {
 			}
 		}
 		for _, p := range strings.Fields(right) {
+			p, writes := strings.CutSuffix(p, "*") // it writes the actor
 			v, ok := index[p]
 			if !ok {
 				t.Fatalf("%s reads %s, which does not come before it", task.Name, p)
 			}
 			task.Reads = append(task.Reads, v)
+			if writes {
+				task.Writes = append(task.Writes, v)
+			}
 		}
 		index[task.Name] = len(g.Tasks)
 		g.Tasks = append(g.Tasks, task)

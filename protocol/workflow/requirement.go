@@ -73,13 +73,23 @@ func (s shape) requires(n node, consumers lists, f func(node)) {
 func (s shape) requiresToBegin(v int, f func(node)) {
 	for _, p := range s.parents(v) {
 		p := int(p)
-		if s.Tasks[p].Checkpoint == Sync || s.Tasks[p].Caught {
+		if s.saves(p) && (s.Tasks[p].Checkpoint == Sync || s.Tasks[p].Caught) {
 			f(at(p, saved))
 		} else {
 			f(at(p, end))
 		}
 		if s.Tasks[v].Effect == Undo || s.Tasks[v].Compensates {
 			f(at(p, undoable))
+		}
+	}
+	if t := &s.Tasks[v]; len(t.Writes) > 0 {
+		for _, p := range t.Writes {
+			if s.saves(p) { // the snapshot comes before the version is moved away
+				f(at(p, saved))
+			}
+		}
+		for _, r := range s.first.of(v) {
+			f(at(int(r), end))
 		}
 	}
 	if s.final(v) {

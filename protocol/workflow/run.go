@@ -73,7 +73,7 @@ type taskRun struct {
 	running Attempt // zero: none
 	kind    Kind    // of running
 	ending  bool    // running was canceled
-	fence   Attempt // the last attempt that had an effect, perhaps
+	fence   Attempt // the last attempt of the task, not of its undo
 	undo    bool    // that effect has to be taken back before the task begins again
 	again   time.Duration
 	retries int // failures in a row
@@ -171,8 +171,15 @@ func (r *Run) dropFree() {
 func (r *Run) drop() {
 	set := r.x.Recovering()
 	v := set[len(set)-1]
+	t, again := &r.tasks[v], taskRun{gen: r.tasks[v].gen + 1, fence: r.tasks[v].fence}
+	if r.x.facts[v]&ended == 0 { // its failures in a row go on: a writer that fails is dropped each time
+		again.retries, again.losses, again.again = t.retries, t.losses, t.again
+	}
+	if t.sleeps {
+		again.again = 0
+	}
 	r.x.Dropped()
-	r.tasks[v] = taskRun{gen: r.tasks[v].gen + 1, fence: r.tasks[v].fence}
+	r.tasks[v] = again
 	r.wake(v)
 }
 
@@ -187,6 +194,9 @@ func (r *Run) Has(v int, made Attempt) {
 // Adopt notes that an attempt of an earlier controller may go on: its outcome will come.
 func (r *Run) Adopt(v int, a Attempt, kind Kind) {
 	r.tasks[v].running, r.tasks[v].kind = a, kind
+	if kind == Do && r.x.facts[v]&ended == 0 {
+		r.x.move(v)
+	}
 	if r.x.facts[v]&(ended|drops) != 0 || r.x.expanded(v) || kind != Do {
 		r.end(v)
 	}
@@ -327,22 +337,28 @@ func (r *Run) begin(v int, kind Kind) {
 		return
 	}
 	if kind == Remake || kind == MakeUp {
+		if kind == Remake {
+			r.x.move(v)
+		}
 		r.emit(d)
 		return
 	}
 	if r.failing == "" {
 		r.x.Begun(v)
+	} else {
+		r.x.move(v)
 	}
+	t.fence = a
 	if r.x.Tasks[v].Effect == None {
 		r.write(Begun{Task: v, Gen: t.gen, Attempt: a}, nil)
 		r.emit(d)
 		return
 	}
-	t.fence = a
 	r.write(Begun{Task: v, Gen: t.gen, Attempt: a}, func() {
 		if t := &r.tasks[v]; t.running == a {
 			if t.ending { // it was canceled before it began
 				t.running = Attempt{}
+				r.looks = r.x.Failed(v) || r.looks
 				return
 			}
 			r.emit(d)

@@ -42,7 +42,7 @@ func (r *Run) goBack() {
 	for _, v := range slices.Sorted(maps.Keys(r.waits)) {
 		if r.tasks[v].running.IsZero() && !r.unknown(v) {
 			delete(r.waits, v)
-		} else if r.free(v) && r.inputs(v) {
+		} else if r.free(v) && r.inputs(v) && !r.read(v, nil) {
 			r.begin(v, Do)
 		}
 	}
@@ -92,6 +92,7 @@ func (r *Run) backFrom(v int) bool {
 	}
 	switch {
 	case !r.free(v) || !r.inputs(v):
+	case kind == MakeUp && !r.x.there(v) && r.read(v, nil):
 	case kind == MakeUp && !r.x.there(v): // a repeat under its key returns the same
 		r.begin(v, Remake)
 	default:

@@ -20,6 +20,9 @@ func (r *Run) outcome(o Outcome) {
 	kind, ending := t.kind, t.ending
 	t.running, t.ending = Attempt{}, false
 	defer r.wake(o.Task)
+	if o.Failed != "" || o.Lost || ending {
+		r.looks = r.x.Failed(o.Task) || r.looks
+	}
 	switch {
 	case kind == TakeBack && o.Failed == "" && !o.Lost:
 		r.undone(o.Task)
@@ -189,7 +192,7 @@ func (r *Run) remake(all []int) {
 			there = there && r.x.there(int(p))
 		}
 		switch {
-		case !there || !t.running.IsZero() || t.stuck:
+		case !there || !t.running.IsZero() || t.stuck || r.read(v, all):
 		case t.again > r.now:
 			r.wake(v)
 		default:

@@ -202,7 +202,44 @@ func (s *stage) dispatch(d Dispatch) {
 			j.failed = "its output is gone"
 		}
 	}
+	if d.Kind == Do || d.Kind == Remake {
+		s.moves(d)
+	}
 	s.jobs = append(s.jobs, j)
+}
+
+// moves has the versions of actors that an attempt writes go to where it is.
+func (s *stage) moves(d Dispatch) {
+	base := s.run.x.scope(d.Task).base
+	for _, p := range s.run.x.Tasks[d.Task].Writes {
+		for _, j := range s.jobs {
+			t := &s.run.x.Tasks[j.d.Task]
+			if _, in := s.memory[base+p]; in && s.run.x.scope(j.d.Task).base == base && slices.Contains(t.Reads, p) && j.d.Task != d.Task && (j.d.Kind == Do || j.d.Kind == Remake) {
+				s.fail("(8) %d writes the version of %d, which %d reads or writes", d.Task, base+p, j.d.Task)
+			}
+		}
+		delete(s.memory, base+p)
+		s.met["write"]++
+	}
+}
+
+// actors has some tasks make actors, which others write and read.
+func actors(r *rand.Rand, g *Graph) {
+	sink := shapeOf(g).sink
+	for p := range g.Tasks {
+		t := &g.Tasks[p]
+		if r.IntN(4) > 0 || t.waits() || t.Expands || t.Caught {
+			continue
+		}
+		t.Actor, t.Snapshot = true, sink[p] || r.IntN(2) == 0
+		t.Compensates = t.Compensates && t.Snapshot
+		for w := p + 1; w < len(g.Tasks); w++ {
+			if c := &g.Tasks[w]; slices.Contains(c.Reads, p) && !c.Expands && !c.waits() && r.IntN(2) == 0 {
+				c.Writes = append(c.Writes, p)
+				break
+			}
+		}
+	}
 }
 
 // output returns the present output of a task; false: it cannot be had.
@@ -416,6 +453,10 @@ func (s *stage) expand(o *Outcome, answer uint64) bool {
 				last.After = append(last.After, v)
 			}
 		}
+		if saved {
+			actors(r, g)
+			last.Actor, last.Snapshot = false, false
+		}
 		if _, err := CheckExpansion(parent, saved, g); err == nil {
 			o.Graph, o.Work = g, answer
 			s.met["expansion"]++
@@ -461,6 +502,9 @@ func TestRunsEndAsIfNothingHadFailed(t *testing.T) {
 		for v := range g.Tasks {
 			g.Tasks[v].Name = fmt.Sprint(v)
 			s.vary(r, &g.Tasks[v])
+		}
+		if r.IntN(2) == 0 {
+			actors(r, g)
 		}
 		if s.e, err = Check(g); err != nil {
 			continue

@@ -33,17 +33,27 @@ func add(to *[]int, v int) {
 	}
 }
 
-func (w *ways) text(s shape) string {
-	var all []string
+func (w *ways) text(s shape) string { return strings.Join(w.texts(s), ", or ") }
+
+func (w *ways) texts(s shape) (all []string) {
 	say := func(tasks []int, before, after string) {
 		if len(tasks) > 0 {
 			all = append(all, before+strings.Join(s.names(tasks), " or ")+after)
 		}
 	}
-	say(w.checkpoint, "checkpoint ", "")
+	var versions, others []int
+	for _, v := range w.checkpoint {
+		if s.Tasks[v].Actor {
+			versions = append(versions, v)
+		} else {
+			others = append(others, v)
+		}
+	}
+	say(others, "checkpoint ", "")
+	say(versions, "Snapshot ", "")
 	say(w.noEffect, "declare ", " NoEffect")
 	say(w.deterministic, "declare ", " Deterministic if that is so")
 	say(w.noUndo, "give ", " no undo")
 	say(w.noCheckpoint, "give ", " no checkpoint if their graphs need none")
-	return strings.Join(all, ", or ")
+	return all
 }
