@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// actors checks who writes the versions of actors (specification 1.4, Checks: Actors). Cycles of readers and writers
+// actors checks who writes the versions of actors (workflow specification 1.4, Checks: Actors). Cycles of readers and writers
 // are found with those of the rule Settle.
 func (s shape) actors() *CheckError {
 	writer := map[int]int{}

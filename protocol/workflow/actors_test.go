@@ -116,7 +116,7 @@ func TestAWriterHasItsVersion(t *testing.T) {
 	}
 }
 
-// Random graphs with actors have no bad execution (specification, Why).
+// Random graphs with actors have no bad execution (workflow specification 1).
 func TestRandomGraphsWithActors(t *testing.T) {
 	for n := 3; n <= 5; n++ {
 		r := rand.New(rand.NewPCG(3, uint64(n)))

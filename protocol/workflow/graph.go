@@ -29,7 +29,7 @@ type Task struct {
 	// checkpoint as well may return a graph with effects.
 	Expands bool
 
-	// Actors (specification 1.4).
+	// Actors (workflow specification 1.4).
 	Actor    bool  // its output holds an actor: a version of it
 	Snapshot bool  // then: the version is saved, before a writer begins; else it has no checkpoint
 	Writes   []int // of Reads: it writes their actors, which moves these versions away; it reads those of the others
