@@ -12,6 +12,8 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/poll"
+	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
@@ -64,6 +66,33 @@ func TestGatherErrors(t *testing.T) {
 		v.Release()
 	}
 	empty(t, nodes, "a")
+}
+
+// A source that is here first is first in the answer, wherever it stands in the request.
+func TestGatherOrder(t *testing.T) {
+	nodes := start(t, 2)
+	data := bytes.Repeat([]byte("a"), 100_000) // not inline
+	put(t, nodes[0], "a", data)
+	done := make(chan storenode.Gathered, 1)
+	go func() {
+		g, err := nodes[1].Gather(within(t), []phalanx.ObjectID{"b", "a"}, 0)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- g
+	}()
+	poll.Until(t, "n2 has all of a", func() bool {
+		st, err := nodes[0].Stat(within(t), "a")
+		return err == nil && slices.ContainsFunc(st.Holders, func(h directory.HolderStat) bool { return h.Node == nodes[1].ID() && h.Complete })
+	})
+	put(t, nodes[0], "b", data)
+	g := <-done
+	if !slices.Equal(g.In, []phalanx.ObjectID{"a", "b"}) {
+		t.Errorf("in the order %q", g.In)
+	}
+	for _, v := range g.Views {
+		v.Release()
+	}
 }
 
 // Every node gathers at the same time, from all.

@@ -147,27 +147,24 @@ func (n *Node) arrivals(ctx context.Context, op string, sources []phalanx.Object
 	if err := ended(ctx, op, sources[0], "the context had ended before the call"); err != nil {
 		return nil, err
 	}
-	var in []*object
 	for {
+		var in []*object
 		missing := phalanx.ObjectID("")
 		gone := 0
 		for _, id := range sources {
 			o := n.objects[id]
-			switch {
-			case slices.Contains(ids(in), id):
-			case o != nil && o.final && len(in) < num:
+			if o != nil && o.final {
 				in = append(in, o)
-			default:
-				if n.deleted[id] && gets {
-					gone++
-				}
-				if missing == "" {
-					missing = id
-				}
+				continue
 			}
+			if n.deleted[id] && gets {
+				gone++
+			}
+			missing = cmp.Or(missing, id)
 		}
-		if len(in) == num {
-			return in, nil
+		if len(in) >= num {
+			slices.SortFunc(in, func(a, b *object) int { return cmp.Compare(a.turn, b.turn) })
+			return in[:num], nil
 		}
 		if len(sources)-gone < num {
 			return nil, fail(op, missing, phalanx.ErrDeleted, "the object was deleted")

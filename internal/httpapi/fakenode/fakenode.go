@@ -38,6 +38,7 @@ type Node struct {
 	searching  bool // an Open has waited
 	reading    map[phalanx.ObjectID]bool
 	seq        uint64
+	finals     uint64 // how many objects were made final
 	subs       map[chan actors.Event]bool
 	prefetched map[phalanx.ObjectID][]phalanx.NodeID
 }

@@ -17,6 +17,7 @@ type object struct {
 	info  storenode.Info
 	bytes []byte
 	final bool
+	turn  uint64         // how many objects were final with it
 	lost  bool           // no node has more than bytes
 	err   *phalanx.Error // why it was given up or deleted
 	over  chan struct{}  // closed with err
@@ -37,7 +38,8 @@ func (n *Node) bind(id phalanx.ObjectID, meta phalanx.Meta, origin phalanx.NodeI
 
 // finish makes o final.
 func (n *Node) finish(o *object) {
-	o.final, o.info.Meta.Size, o.info.Digest = true, int64(len(o.bytes)), md5.Sum(o.bytes)
+	n.finals++
+	o.final, o.turn, o.info.Meta.Size, o.info.Digest = true, n.finals, int64(len(o.bytes)), md5.Sum(o.bytes)
 	n.changed.Broadcast()
 }
 
