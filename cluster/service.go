@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/idle"
@@ -118,6 +119,9 @@ func (n *Node) features() []string {
 	}
 	return names
 }
+
+// Log is the node's logger, which drops lines that repeat too often.
+func (n *Node) Log() logrus.FieldLogger { return n.log }
 
 // Now is the node's clock, which starts with it.
 func (n *Node) Now() time.Duration { return n.clock() }
