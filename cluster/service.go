@@ -19,6 +19,11 @@ import (
 type Service struct {
 	Name  string // of the actor, and of the feature in the view
 	Actor func(*Node) *actor.Props
+
+	// Resume, if it is set, says that a disk of this node belongs to a cluster, of which all nodes may have been
+	// stopped. Then Join begins no cluster: it enters that of Seeds or of the nodes at these addresses, if there is one,
+	// or does as the service says (Node.Begin, Node.Enter).
+	Resume *Resume
 }
 
 // Viewed tells a service a new view, and as which incarnation the node is in it.
