@@ -3,8 +3,11 @@ package messages
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/ledger"
+	core "github.com/phalanx-go/phalanx/protocol/ledger"
 )
 
 // Limits of what replicas of the ledger send, in bytes.
@@ -17,7 +20,7 @@ const (
 // LedgerHelloToProto returns h as it travels.
 func LedgerHelloToProto(h ledger.Hello) *LedgerHello {
 	m := &LedgerHello{Asks: h.Asks, Address: h.Address, Node: string(h.Node), Host: h.Host, View: h.View, Ledger: h.Ledger,
-		Disk: h.Disk, Replica: h.Replica, Opened: h.Opened, Run: h.Run, Temporary: h.Temporary, Failed: h.Failed, Stale: h.Stale,
+		Disk: h.Disk, Replica: h.Replica, Opened: h.Opened, Run: h.Run, Temporary: h.Temporary, Failed: h.Failed, Stale: h.Stale, InCluster: h.InCluster, Booting: h.Booting, Boot: h.Boot,
 		LeadTerm: h.Lead.Term, LeadReplica: h.Lead.Replica, LeadAddress: h.Lead.Address, Voters: h.Voters, Wanted: h.Wanted}
 	for _, p := range h.Replicas {
 		m.Replicas = append(m.Replicas, &LedgerPlace{Replica: p.Replica, Address: p.Address})
@@ -29,7 +32,7 @@ func LedgerHelloToProto(h ledger.Hello) *LedgerHello {
 func LedgerHelloFromProto(m *LedgerHello) (ledger.Hello, error) {
 	h := ledger.Hello{Asks: m.GetAsks(), Address: m.GetAddress(), Node: phalanx.NodeID(m.GetNode()), Host: m.GetHost(), View: m.GetView(),
 		Ledger: m.GetLedger(), Disk: m.GetDisk(), Replica: m.GetReplica(), Opened: m.GetOpened(), Run: m.GetRun(),
-		Temporary: m.GetTemporary(), Failed: m.GetFailed(), Stale: m.GetStale(),
+		Temporary: m.GetTemporary(), Failed: m.GetFailed(), Stale: m.GetStale(), InCluster: m.GetInCluster(), Booting: m.GetBooting(), Boot: m.GetBoot(),
 		Lead: ledger.Lead{Term: m.GetLeadTerm(), Replica: m.GetLeadReplica(), Address: m.GetLeadAddress()}, Voters: m.GetVoters(), Wanted: m.GetWanted()}
 	if h.Address == "" {
 		return ledger.Hello{}, badLedger("a hello has no address")
@@ -76,6 +79,27 @@ func CheckLedgerRows(m *LedgerRows) error {
 		return badLedger("the last part of a snapshot, and only that, has the message behind it")
 	}
 	return nil
+}
+
+// MarshalLedgerRecord returns r as the ledger has it.
+func MarshalLedgerRecord(r core.Record) []byte {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(&LedgerRecord{Number: r.Number, Node: fromText(r.Node), Address: fromText(r.Address)})
+	if err != nil {
+		panic(err) // fromText leaves no string that cannot be encoded
+	}
+	return b
+}
+
+// UnmarshalLedgerRecord is the inverse of MarshalLedgerRecord.
+func UnmarshalLedgerRecord(b []byte) (core.Record, error) {
+	m := &LedgerRecord{}
+	if err := proto.Unmarshal(b, m); err != nil {
+		return core.Record{}, badLedger("a record: %w", err)
+	}
+	if m.GetNumber() == 0 || len(m.GetNode()) > maxLedgerText || len(m.GetAddress()) > maxLedgerText {
+		return core.Record{}, badLedger("a record cannot be")
+	}
+	return core.Record{Number: m.GetNumber(), Node: m.GetNode(), Address: m.GetAddress()}, nil
 }
 
 func badLedger(format string, args ...any) error {

@@ -45,6 +45,9 @@ type LedgerHello struct {
 	Replicas      []*LedgerPlace         `protobuf:"bytes,17,rep,name=replicas,proto3" json:"replicas,omitempty"`
 	Voters        []uint64               `protobuf:"fixed64,18,rep,packed,name=voters,proto3" json:"voters,omitempty"`
 	Wanted        []uint64               `protobuf:"fixed64,19,rep,packed,name=wanted,proto3" json:"wanted,omitempty"`
+	InCluster     bool                   `protobuf:"varint,20,opt,name=in_cluster,json=inCluster,proto3" json:"in_cluster,omitempty"`
+	Booting       bool                   `protobuf:"varint,21,opt,name=booting,proto3" json:"booting,omitempty"`
+	Boot          uint64                 `protobuf:"varint,22,opt,name=boot,proto3" json:"boot,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -210,6 +213,27 @@ func (x *LedgerHello) GetWanted() []uint64 {
 		return x.Wanted
 	}
 	return nil
+}
+
+func (x *LedgerHello) GetInCluster() bool {
+	if x != nil {
+		return x.InCluster
+	}
+	return false
+}
+
+func (x *LedgerHello) GetBooting() bool {
+	if x != nil {
+		return x.Booting
+	}
+	return false
+}
+
+func (x *LedgerHello) GetBoot() uint64 {
+	if x != nil {
+		return x.Boot
+	}
+	return 0
 }
 
 type LedgerPlace struct {
@@ -479,11 +503,72 @@ func (x *LedgerRowsTaken) GetStream() uint64 {
 	return 0
 }
 
+// LedgerRecord is the ledger's row that says which node begins the cluster anew.
+type LedgerRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Address       string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LedgerRecord) Reset() {
+	*x = LedgerRecord{}
+	mi := &file_messages_ledger_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LedgerRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LedgerRecord) ProtoMessage() {}
+
+func (x *LedgerRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_ledger_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LedgerRecord.ProtoReflect.Descriptor instead.
+func (*LedgerRecord) Descriptor() ([]byte, []int) {
+	return file_messages_ledger_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *LedgerRecord) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *LedgerRecord) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *LedgerRecord) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
 var File_messages_ledger_proto protoreflect.FileDescriptor
 
 const file_messages_ledger_proto_rawDesc = "" +
 	"\n" +
-	"\x15messages/ledger.proto\x12\aphalanx\"\xf8\x03\n" +
+	"\x15messages/ledger.proto\x12\aphalanx\"\xc5\x04\n" +
 	"\vLedgerHello\x12\x12\n" +
 	"\x04asks\x18\x01 \x01(\bR\x04asks\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -504,7 +589,11 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"\flead_address\x18\x10 \x01(\tR\vleadAddress\x120\n" +
 	"\breplicas\x18\x11 \x03(\v2\x14.phalanx.LedgerPlaceR\breplicas\x12\x16\n" +
 	"\x06voters\x18\x12 \x03(\x06R\x06voters\x12\x16\n" +
-	"\x06wanted\x18\x13 \x03(\x06R\x06wanted\"A\n" +
+	"\x06wanted\x18\x13 \x03(\x06R\x06wanted\x12\x1d\n" +
+	"\n" +
+	"in_cluster\x18\x14 \x01(\bR\tinCluster\x12\x18\n" +
+	"\abooting\x18\x15 \x01(\bR\abooting\x12\x12\n" +
+	"\x04boot\x18\x16 \x01(\x04R\x04boot\"A\n" +
 	"\vLedgerPlace\x12\x18\n" +
 	"\areplica\x18\x01 \x01(\x06R\areplica\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\"`\n" +
@@ -524,7 +613,11 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"\x04data\x18\a \x01(\fR\x04data\"C\n" +
 	"\x0fLedgerRowsTaken\x12\x18\n" +
 	"\arefused\x18\x01 \x01(\tR\arefused\x12\x16\n" +
-	"\x06stream\x18\x02 \x01(\x06R\x06streamB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
+	"\x06stream\x18\x02 \x01(\x06R\x06stream\"T\n" +
+	"\fLedgerRecord\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
+	"\aaddress\x18\x03 \x01(\tR\aaddressB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
 
 var (
 	file_messages_ledger_proto_rawDescOnce sync.Once
@@ -538,13 +631,14 @@ func file_messages_ledger_proto_rawDescGZIP() []byte {
 	return file_messages_ledger_proto_rawDescData
 }
 
-var file_messages_ledger_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_messages_ledger_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_messages_ledger_proto_goTypes = []any{
 	(*LedgerHello)(nil),     // 0: phalanx.LedgerHello
 	(*LedgerPlace)(nil),     // 1: phalanx.LedgerPlace
 	(*LedgerLetter)(nil),    // 2: phalanx.LedgerLetter
 	(*LedgerRows)(nil),      // 3: phalanx.LedgerRows
 	(*LedgerRowsTaken)(nil), // 4: phalanx.LedgerRowsTaken
+	(*LedgerRecord)(nil),    // 5: phalanx.LedgerRecord
 }
 var file_messages_ledger_proto_depIdxs = []int32{
 	1, // 0: phalanx.LedgerHello.replicas:type_name -> phalanx.LedgerPlace
@@ -566,7 +660,7 @@ func file_messages_ledger_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_ledger_proto_rawDesc), len(file_messages_ledger_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

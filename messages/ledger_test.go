@@ -11,6 +11,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/ledger"
+	core "github.com/phalanx-go/phalanx/protocol/ledger"
 )
 
 // A hello comes back as it was, whatever fields it gets.
@@ -56,6 +57,19 @@ func TestLedgerLimits(t *testing.T) {
 	} {
 		if !errors.Is(err, phalanx.ErrInternal) {
 			t.Errorf("%d: %v", i, err)
+		}
+	}
+}
+
+// A record comes back; what cannot be one is refused.
+func TestLedgerRecord(t *testing.T) {
+	r := core.Record{Number: 3, Node: "n", Address: "a:1"}
+	if got, err := UnmarshalLedgerRecord(MarshalLedgerRecord(r)); got != r || err != nil {
+		t.Errorf("%+v: %v", got, err)
+	}
+	for _, b := range [][]byte{nil, {0xff}, MarshalLedgerRecord(core.Record{Number: 1, Node: strings.Repeat("x", maxLedgerText+1)})} {
+		if _, err := UnmarshalLedgerRecord(b); !errors.Is(err, phalanx.ErrInternal) {
+			t.Errorf("%x: %v", b, err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 // Config is how a Core behaves. The zero value of a duration or a count means the default.
 type Config struct {
+	Name      string   // of the node, which survives its incarnations
 	Address   string   // that other nodes dial
 	Host      string   // the machine; disks of one host may fail together
 	Addresses []string // of nodes to ask before there is a view: remembered ones, and seeds
@@ -26,7 +27,8 @@ type Config struct {
 	SeekEvery   time.Duration // while no leader answers; 500 ms
 	CreateAfter time.Duration // members that have not answered by then are not waited for; 3 s
 
-	Replica ledger.Config // without Ledger, Opened and Run
+	Replica ledger.Config     // without Ledger, Opened and Run
+	Boot    ledger.BootConfig // its durations
 }
 
 func (c Config) withDefaults() Config {

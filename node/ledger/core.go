@@ -18,6 +18,7 @@ type Core struct {
 	book   book
 	seek   seek
 	make   creation
+	boot   boot
 	refuse []string // addresses of nodes of other ledgers, of which the host was told
 
 	replica *ledger.Core // nil: none, or it has ended
@@ -67,6 +68,10 @@ func (c *Core) Step(now time.Duration, ev Event) []Effect {
 		c.opened(ev)
 	case ForReplica:
 		c.forReplica(ev.Event)
+	case Leased:
+		c.boot.until = max(c.boot.until, ev.Until)
+	case Recorded:
+		c.recorded(ev)
 	case Leave:
 		c.leaving = true
 	}
@@ -83,6 +88,7 @@ func (c *Core) tick() {
 	if at, ok := c.replicaDue(); ok && at <= c.now {
 		c.forReplica(ledger.Tick{})
 	}
+	c.tickBoot()
 	c.create()
 	c.greet()
 	c.choose()
@@ -94,6 +100,9 @@ func (c *Core) tick() {
 func (c *Core) Due() (time.Duration, bool) {
 	due := c.seek.next
 	if at, ok := c.replicaDue(); ok {
+		due = min(due, at)
+	}
+	if at, ok := c.bootDue(); ok {
 		due = min(due, at)
 	}
 	return due, true

@@ -61,6 +61,22 @@ type (
 		Ledger  uint64
 	}
 
+	// ReadRecord asks, as a tenure begins, for the ledger's record of who begins the cluster anew. Recorded
+	// answers it.
+	ReadRecord struct{ Epoch uint64 }
+
+	// Record asks to append the record to the ledger, in that tenure. Recorded answers it.
+	Record struct {
+		Epoch  uint64
+		Record ledger.Record
+	}
+
+	// Begin asks to begin a cluster anew, whose views have Restarts.
+	Begin struct{ Restarts uint64 }
+
+	// Enter asks to enter the cluster of the node at an address. An incarnation that is in another one ends.
+	Enter struct{ Address string }
+
 	// Halted says that the own replica does nothing from now on, and why.
 	Halted struct{ Err error }
 )
@@ -76,4 +92,8 @@ func (Leads) effect()        {}
 func (Remains) effect()      {}
 func (Replaced) effect()     {}
 func (Met) effect()          {}
+func (ReadRecord) effect()   {}
+func (Record) effect()       {}
+func (Begin) effect()        {}
+func (Enter) effect()        {}
 func (Halted) effect()       {}

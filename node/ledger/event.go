@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"time"
+
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/ledger"
 )
@@ -14,10 +16,11 @@ type (
 
 	// Viewed brings a view that has the own node.
 	Viewed struct {
-		Self    phalanx.NodeID
-		Number  uint64
-		Begun   bool     // this incarnation of the node has begun the cluster
-		Members []Member // all, in joining order
+		Self     phalanx.NodeID
+		Number   uint64
+		Restarts uint64   // of the view
+		Begun    bool     // this incarnation of the node has begun the cluster
+		Members  []Member // all, in joining order
 	}
 
 	// Heard brings what another node said of itself.
@@ -40,6 +43,17 @@ type (
 	// ForReplica is an event for the protocol's core.
 	ForReplica struct{ Event ledger.Event }
 
+	// Leased says until when the node is surely a member of its view.
+	Leased struct{ Until time.Duration }
+
+	// Recorded answers ReadRecord with what the ledger has, and Record when it is durable. Failed: it is not known
+	// whether it is.
+	Recorded struct {
+		Epoch  uint64
+		Record ledger.Record
+		Failed bool
+	}
+
 	// Leave says that the node is about to leave: its replica hands over.
 	Leave struct{}
 )
@@ -58,6 +72,8 @@ func (Heard) event()      {}
 func (Letter) event()     {}
 func (Opened) event()     {}
 func (ForReplica) event() {}
+func (Leased) event()     {}
+func (Recorded) event()   {}
 func (Leave) event()      {}
 
 // Hello is what a node says of itself, and of what it knows.
@@ -74,8 +90,11 @@ type Hello struct {
 	Opened    uint64
 	Run       uint64
 	Temporary bool
-	Failed    bool // its replica has ended
-	Stale     bool // an answer: the asking node's disk was opened elsewhere since
+	Failed    bool   // its replica has ended
+	InCluster bool   // it holds a lease of its view
+	Booting   bool   // it begins a cluster anew
+	Boot      uint64 // the number of that, or of its view: Restarts and 1
+	Stale     bool   // an answer: the asking node's disk was opened elsewhere since
 
 	Lead     Lead
 	Replicas []Place  // replicas of the ledger, as far as known

@@ -3,6 +3,8 @@ package ledger
 import (
 	"slices"
 	"time"
+
+	"github.com/phalanx-go/phalanx/protocol/ledger"
 )
 
 // seek is the search for the leader's node.
@@ -58,6 +60,8 @@ func (c *Core) say(to string, h Hello) {
 	h.Ledger, h.Disk, h.Replica = c.cfg.Ledger, c.cfg.Disk, c.id
 	h.Opened, h.Run, h.Temporary, h.Failed = c.cfg.Opened, c.cfg.Run, c.cfg.Temporary, c.failed != nil
 	h.Lead = c.lead
+	s := c.standing()
+	h.InCluster, h.Booting, h.Boot = s.InCluster, s.Booting, s.Number
 	h.Replicas = c.book.known(c.group.Voters)
 	if c.began {
 		h.Voters, h.Wanted = slices.Clone(c.group.Voters), slices.Clone(c.want)
@@ -87,6 +91,9 @@ func (c *Core) heard(h Hello) {
 			c.book.put(h.Replica, h.Address)
 		}
 		c.learn(h)
+	}
+	if h.Ledger != 0 {
+		c.forBoot(ledger.Heard{Address: h.Address, Standing: ledger.Standing{InCluster: h.InCluster, Booting: h.Booting, Number: h.Boot}})
 	}
 	if h.Asks {
 		c.say(h.Address, Hello{Stale: stale})

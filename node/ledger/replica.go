@@ -32,6 +32,7 @@ func (c *Core) end(err error) {
 		return
 	}
 	c.replica, c.failed, c.began = nil, err, false
+	c.bootEndsTenure()
 	c.emit(Halted{Err: err})
 	c.seek.next = c.now
 }
@@ -85,9 +86,12 @@ func (c *Core) fromReplica(e ledger.Effect) {
 		c.end(e.Err)
 	case ledger.TenureBegan:
 		c.beginTenure()
+		c.boot.epoch, c.boot.known = e.Epoch, false
 		c.emit(FromReplica{e})
+		c.emit(ReadRecord(e))
 	case ledger.TenureEnded:
 		c.began = false
+		c.bootEndsTenure()
 		c.emit(FromReplica{e})
 	default:
 		c.emit(FromReplica{e})

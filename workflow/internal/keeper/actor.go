@@ -72,6 +72,7 @@ func (a *instance) Receive(c actor.Context) {
 	case cluster.Viewed:
 		a.step(c, viewed(m))
 	case cluster.Leased:
+		a.step(c, ledger.Leased{Until: m.Until})
 	case loaded:
 		a.loaded(c, m)
 	case fromBeside:
@@ -148,6 +149,9 @@ func (a *instance) stop(c actor.Context) {
 
 // step gives the core an event, and carries out its effects.
 func (a *instance) step(c actor.Context, ev ledger.Event) {
+	if a.k.settings.Store != nil {
+		a.node.WantLease() // others ask whether it is in a cluster
+	}
 	if a.core == nil {
 		a.keep(ev)
 		return
@@ -202,6 +206,14 @@ func (a *instance) do(c actor.Context, e ledger.Effect) {
 		met := actors.LedgerMet{At: e.Address, Node: e.Node}
 		a.node.Log().Error(met.String())
 		a.publish(met)
+	case ledger.ReadRecord:
+		a.readRecord(e.Epoch)
+	case ledger.Record:
+		a.record(c, e)
+	case ledger.Begin:
+		a.node.Begin(e.Restarts)
+	case ledger.Enter:
+		a.node.Enter(e.Address)
 	case ledger.Halted:
 		a.replicaEnded(e.Err)
 	}
@@ -257,7 +269,7 @@ func names(replicas []uint64) []string {
 
 // viewed returns a view as the core takes it.
 func viewed(m cluster.Viewed) ledger.Viewed {
-	v := ledger.Viewed{Self: m.Self, Number: m.View.Number, Begun: m.View.Cluster == m.Self}
+	v := ledger.Viewed{Self: m.Self, Number: m.View.Number, Restarts: m.View.Restarts, Begun: m.View.Cluster == m.Self}
 	for _, one := range m.View.Members {
 		v.Members = append(v.Members, ledger.Member{Node: one.ID, Address: one.Control, Keeps: one.Has(Name), Leaving: one.Leaving})
 	}

@@ -64,7 +64,7 @@ func (a *instance) loaded(c actor.Context, m loaded) {
 	}
 	s := a.k.settings
 	cfg := s.Times
-	cfg.Address, cfg.Host, cfg.Temporary, cfg.Run = a.node.ControlAddr(), s.Host, s.Temporary, a.k.run
+	cfg.Name, cfg.Address, cfg.Host, cfg.Temporary, cfg.Run = a.node.ID().Name(), a.node.ControlAddr(), s.Host, s.Temporary, a.k.run
 	cfg.Addresses = slices.Concat(m.addresses, s.Seeds)
 	cfg.Disk, cfg.Ledger, cfg.Opened = m.identity.Disk, m.ledger, m.identity.Opens
 	if m.err != nil { // the node goes on without a replica

@@ -65,9 +65,13 @@ func New(s Settings) (*Keeper, error) {
 
 // Service has a node keep its part: it belongs into cluster.Config.Services.
 func (k *Keeper) Service() cluster.Service {
-	return cluster.Service{Name: Name, Actor: func(n *cluster.Node) *actor.Props {
+	service := cluster.Service{Name: Name, Actor: func(n *cluster.Node) *actor.Props {
 		return actor.PropsFromProducer(func() actor.Actor { return &instance{k: k, node: n, incoming: map[uint64]*incoming{}} })
 	}}
+	if s := k.settings.Store; s != nil && s.Identity().Cluster != "" {
+		service.Resume = &cluster.Resume{Addresses: s.Remembered()}
+	}
+	return service
 }
 
 // Leader returns which replica leads, and the control address of its node, where the controller is; ok is
