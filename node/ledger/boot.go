@@ -135,7 +135,8 @@ func (c *Core) recorded(ev Recorded) {
 	}
 	if !c.boot.known {
 		c.boot.record, c.boot.known = ev.Record, true
-		c.forBoot(ledger.Leads{Record: ev.Record})
+		c.boot.record.Number = max(ev.Record.Number, 1) // the cluster in which the ledger was created
+		c.forBoot(ledger.Leads{Record: c.boot.record})
 		return
 	}
 	c.forBoot(ledger.Recorded{Number: ev.Record.Number})
