@@ -38,7 +38,7 @@ type LedgerHello struct {
 	Run           uint64                 `protobuf:"fixed64,10,opt,name=run,proto3" json:"run,omitempty"`
 	Temporary     bool                   `protobuf:"varint,11,opt,name=temporary,proto3" json:"temporary,omitempty"`
 	Failed        bool                   `protobuf:"varint,12,opt,name=failed,proto3" json:"failed,omitempty"`
-	Stale         bool                   `protobuf:"varint,13,opt,name=stale,proto3" json:"stale,omitempty"`
+	Stale         uint64                 `protobuf:"fixed64,13,opt,name=stale,proto3" json:"stale,omitempty"`
 	LeadTerm      uint64                 `protobuf:"varint,14,opt,name=lead_term,json=leadTerm,proto3" json:"lead_term,omitempty"`
 	LeadReplica   uint64                 `protobuf:"fixed64,15,opt,name=lead_replica,json=leadReplica,proto3" json:"lead_replica,omitempty"`
 	LeadAddress   string                 `protobuf:"bytes,16,opt,name=lead_address,json=leadAddress,proto3" json:"lead_address,omitempty"`
@@ -166,11 +166,11 @@ func (x *LedgerHello) GetFailed() bool {
 	return false
 }
 
-func (x *LedgerHello) GetStale() bool {
+func (x *LedgerHello) GetStale() uint64 {
 	if x != nil {
 		return x.Stale
 	}
-	return false
+	return 0
 }
 
 func (x *LedgerHello) GetLeadTerm() uint64 {
@@ -583,7 +583,7 @@ const file_messages_ledger_proto_rawDesc = "" +
 	" \x01(\x06R\x03run\x12\x1c\n" +
 	"\ttemporary\x18\v \x01(\bR\ttemporary\x12\x16\n" +
 	"\x06failed\x18\f \x01(\bR\x06failed\x12\x14\n" +
-	"\x05stale\x18\r \x01(\bR\x05stale\x12\x1b\n" +
+	"\x05stale\x18\r \x01(\x06R\x05stale\x12\x1b\n" +
 	"\tlead_term\x18\x0e \x01(\x04R\bleadTerm\x12!\n" +
 	"\flead_replica\x18\x0f \x01(\x06R\vleadReplica\x12!\n" +
 	"\flead_address\x18\x10 \x01(\tR\vleadAddress\x120\n" +

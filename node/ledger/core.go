@@ -26,9 +26,10 @@ type Core struct {
 	failed  error        // why it has ended
 
 	lead    Lead
-	group   ledger.Group // of a tenure that goes on
-	began   bool         // the own replica's tenure goes on
-	settled []uint64     // the voters before the change that is under way; nil: not known yet
+	group   ledger.Group  // of a tenure that goes on
+	began   bool          // the own replica's tenure goes on
+	since   time.Duration // it does
+	settled []uint64      // the voters before the change that is under way; nil: not known yet
 	disks   map[uint64]*disk
 	want    []uint64 // the last Want of this tenure; nil: none
 
@@ -176,6 +177,6 @@ func (c *Core) remember() {
 }
 
 // maxRemembered bounds how many addresses a folder remembers.
-const maxRemembered = 256
+const maxRemembered = 64
 
 var errStale = errors.New("ledger: this folder is open elsewhere, or was: it was copied or restored. Remove it and start with an empty one")

@@ -94,7 +94,7 @@ type Hello struct {
 	InCluster bool   // it holds a lease of its view
 	Booting   bool   // it begins a cluster anew
 	Boot      uint64 // the number of that, or of its view: Restarts and 1
-	Stale     bool   // an answer: the asking node's disk was opened elsewhere since
+	Stale     uint64 // an answer to the opening of that Run: the disk was opened elsewhere since; 0: it was not
 
 	Lead     Lead
 	Replicas []Place  // replicas of the ledger, as far as known

@@ -215,7 +215,7 @@ func TestCopiedFolderEnds(t *testing.T) {
 		w.until("end of the copy", 20*time.Second, func() bool { return o.halted != nil })
 		w.run(5 * time.Second)
 		if h.halted != nil {
-			t.Errorf("%s: the newest opening has ended: %v", name, h.halted)
+			t.Errorf("%s: the newest opening %+v has ended, the copy is %+v: %v", name, h.disk.Identity(), o.disk.Identity(), h.halted)
 		}
 	}
 }

@@ -24,6 +24,9 @@ func (c *Core) greet() {
 	}
 	if at := c.lead.Address; at != "" && at != c.cfg.Address && c.now-c.seek.heard < 3*c.cfg.HelloEvery {
 		c.seek.next = c.now + c.cfg.HelloEvery
+		if c.leaving {
+			c.seek.next = c.now + c.cfg.SeekEvery
+		}
 		c.say(at, Hello{Asks: true})
 		return
 	}
@@ -63,7 +66,7 @@ func (c *Core) say(to string, h Hello) {
 	s := c.standing()
 	h.InCluster, h.Booting, h.Boot = s.InCluster, s.Booting, s.Number
 	h.Replicas = c.book.known(c.group.Voters)
-	if c.began {
+	if c.began && c.now-c.since >= c.cfg.SeekEvery { // else it may not know the spare disks yet
 		h.Voters, h.Wanted = slices.Clone(c.group.Voters), slices.Clone(c.want)
 	}
 	c.emit(Say{To: to, Hello: h})
@@ -79,15 +82,15 @@ func (c *Core) heard(h Hello) {
 		c.meet(h)
 		return
 	}
-	if h.Stale && h.Ledger == c.cfg.Ledger && c.cfg.Disk != 0 {
+	if h.Stale == c.cfg.Run && h.Ledger == c.cfg.Ledger && c.cfg.Disk != 0 {
 		c.end(errStale)
 	}
-	stale := false
-	if h.Ledger != 0 && h.Disk != 0 {
-		stale = !c.note(h)
+	stale := uint64(0)
+	if h.Ledger != 0 && h.Disk != 0 && !c.note(h) {
+		stale = h.Run
 	}
 	if h.Ledger != 0 {
-		if h.Replica != 0 && !stale && diskOf(h.Replica) == h.Disk {
+		if h.Replica != 0 && stale == 0 && diskOf(h.Replica) == h.Disk {
 			c.book.put(h.Replica, h.Address)
 		}
 		c.learn(h)
@@ -112,6 +115,8 @@ func (c *Core) learn(h Hello) {
 	c.led(h.Lead, false)
 	if sure && h.Lead.Replica == c.lead.Replica && !h.Asks {
 		c.seek.heard = c.now
+	}
+	if sure && h.Lead.Replica == c.lead.Replica && len(h.Wanted) > 0 {
 		c.answered, c.voters, c.wanted = h.View, h.Voters, h.Wanted
 	}
 }

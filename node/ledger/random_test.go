@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-var seeds = flag.Int64("seeds", 60, "random worlds")
+var seeds = flag.Int64("seeds", 40, "random worlds")
 
 // Nodes come, hang, are killed, lose their folders and leave, and messages get lost. No row whose append was
 // done is ever missing in a tenure, no epoch begins twice, and in the end three living disks have all.

@@ -9,7 +9,8 @@ import (
 
 // beginTenure begins with what is known of disks.
 func (c *Core) beginTenure() {
-	c.began, c.group, c.settled, c.want = true, ledger.Group{}, nil, nil
+	c.began, c.since, c.group, c.settled, c.want = true, c.now, ledger.Group{}, nil, nil
+	c.seek.next = c.now // others hear of it, and say which disks there are
 }
 
 // grouped takes up which replicas there are, and tells of a change that has ended.
