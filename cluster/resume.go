@@ -69,7 +69,7 @@ func (n *Node) enter(ctx context.Context, l *life, w way) (ordered bool, err err
 }
 
 // Begin has the node begin a cluster anew, in place of the one that it waits for, or that it is in: then this
-// incarnation ends. The views of the cluster have Restarts. Only one node of those that were in a cluster may do so:
+// incarnation ends. The views of the cluster have Restarts, and it knows no object of a cluster before. Only one node of those that were in a cluster may do so:
 // a service decides it that has asked a majority of their disks.
 func (n *Node) Begin(restarts uint64) { n.order(way{restarts: restarts}) }
 

@@ -37,6 +37,9 @@ type world struct {
 	replaced []node.Replaced
 	met      int
 	stream   uint64
+
+	clusters bool // nodes come into clusters by themselves; else all that are there are in one view
+	begun    []*cluster
 }
 
 // host is one node.
@@ -61,6 +64,11 @@ type host struct {
 	foreign bool // of another ledger
 	known   []string
 	timer   time.Duration
+	row     ledger.Record // of who begins the cluster, as this disk has it
+
+	cluster     *cluster // nil: none
+	incarnation int
+	recording   *recording
 }
 
 type delivery struct {
@@ -149,6 +157,7 @@ func (h *host) start() {
 	h.up, h.leaving, h.halted, h.leads, h.epoch = true, false, nil, node.Lead{}, 0
 	cfg := w.cfg
 	cfg.Address, cfg.Host, cfg.Addresses, cfg.Temporary = h.address(), h.machine, h.known, h.temp
+	cfg.Name = h.name
 	cfg.Run = w.rng.Uint64() | 1
 	if h.folder != nil {
 		var err error
@@ -169,12 +178,18 @@ func (h *host) start() {
 	} else {
 		h.step(node.Tick{})
 	}
+	if w.clusters {
+		h.joins(cfg.Ledger != 0)
+		return
+	}
 	w.changeView()
 }
 
 func (h *host) address() string { return h.name + ":1" }
 
-func (h *host) id() phalanx.NodeID { return phalanx.MakeNodeID(h.name, uint64(h.life)) }
+func (h *host) id() phalanx.NodeID {
+	return phalanx.MakeNodeID(h.name, uint64(h.life)<<16|uint64(h.incarnation))
+}
 
 // kill ends a node's process, and loses some of what its disk has not synced.
 func (h *host) kill() {
@@ -183,11 +198,18 @@ func (h *host) kill() {
 	if h.folder != nil {
 		h.folder.Crash(func(n int) int { return h.w.rng.Intn(n + 1) })
 	}
+	if c := h.cluster; c != nil {
+		h.cluster = nil
+		c.changed()
+	}
 	h.w.changeView()
 }
 
 // changeView has all nodes learn who is there, a little later.
 func (w *world) changeView() {
+	if w.clusters {
+		return
+	}
 	w.view++
 	number := w.view
 	v := node.Viewed{Number: number}
@@ -203,6 +225,7 @@ func (w *world) changeView() {
 					own := v
 					own.Self, own.Begun = h.id(), h.begun && h.life == 1
 					h.step(own)
+					h.step(node.Leased{Until: w.now + 24*time.Hour})
 				}
 			})
 		}
@@ -290,6 +313,20 @@ func (h *host) do(e node.Effect) {
 		h.remains = e
 	case node.Halted:
 		h.halted = e.Err
+	case node.ReadRecord:
+		h.readRecord(e.Epoch)
+	case node.Record:
+		h.record(e)
+	case node.Begin:
+		h.later(0, func() { w.begin(h, e.Restarts) })
+	case node.Enter:
+		h.later(0, func() {
+			for _, o := range w.hosts {
+				if c := o.cluster; o.up && o.address() == e.Address && c != nil && c.alive() {
+					c.enter(h)
+				}
+			}
+		})
 	}
 }
 
@@ -350,6 +387,9 @@ func (h *host) fromReplica(e ledger.Effect) {
 		h.epoch = 0
 	case ledger.Done:
 		w.acked[key(e.Epoch, e.Number)] = strconv.FormatUint(e.Number, 10)
+		if h.recording != nil && h.recording.number == e.Number && h.recording.epoch == e.Epoch {
+			h.recorded()
+		}
 	case ledger.DropStream:
 		_ = h.disk.Abandon(e.Stream) // a poisoned disk fails
 	}
@@ -362,10 +402,11 @@ func (h *host) append() {
 	if h.epoch == 0 {
 		return
 	}
-	h.number++
-	epoch, number := h.epoch, h.number
+	epoch := h.epoch
 	h.later(20*time.Millisecond, func() {
 		if h.epoch == epoch {
+			h.number++
+			number := h.number
 			h.step(node.ForReplica{Event: ledger.Append{Epoch: epoch, Number: number, Rows: []ledger.Row{{Key: key(epoch, number), Value: []byte(strconv.FormatUint(number, 10))}}}})
 			h.append()
 		}
@@ -455,3 +496,88 @@ func (h *host) refusals(ev ledger.Event) (n int) {
 	}
 	return n
 }
+
+// recording is a Record that is on its way.
+type recording struct {
+	epoch, number uint64
+	record        ledger.Record
+}
+
+// record appends who begins the cluster.
+func (h *host) record(e node.Record) {
+	epoch := h.epoch
+	if epoch == 0 || epoch != e.Epoch {
+		return
+	}
+	value := fmt.Sprintf("%d %s %s", e.Record.Number, e.Record.Node, e.Record.Address)
+	h.later(0, func() {
+		if h.epoch == epoch {
+			h.number++
+			h.recording = &recording{epoch, h.number, e.Record}
+			h.step(node.ForReplica{Event: ledger.Append{Epoch: epoch, Number: h.number, Rows: []ledger.Row{
+				{Key: "boot", Value: []byte(value)}, {Key: key(epoch, h.number), Value: []byte(strconv.FormatUint(h.number, 10))}}}})
+		}
+	})
+}
+
+func (h *host) recorded() {
+	r := h.recording
+	h.recording = nil
+	h.later(0, func() { h.step(node.Recorded{Epoch: r.epoch, Record: r.record}) })
+}
+
+func (h *host) readRecord(epoch uint64) {
+	value, found, err := h.disk.Get("boot")
+	h.check(err)
+	var r ledger.Record
+	if found {
+		if _, err := fmt.Sscan(string(value), &r.Number, &r.Node, &r.Address); err != nil {
+			h.w.t.Fatal(err)
+		}
+	}
+	h.later(time.Millisecond, func() { h.step(node.Recorded{Epoch: epoch, Record: r}) })
+}
+
+// begin has a node begin a cluster.
+func (w *world) begin(h *host, restarts uint64) {
+	c := &cluster{restarts: restarts, by: h}
+	w.begun = append(w.begun, c)
+	old := h.cluster
+	c.enter(h)
+	if old != nil {
+		old.changed()
+	}
+	c.lease(w)
+}
+
+// joins has a node that starts enter a cluster that works, or begin the first one. One whose folder belongs to a ledger
+// begins none.
+func (h *host) joins(resumes bool) {
+	w := h.w
+	if len(w.begun) == 0 {
+		w.begin(h, 0)
+		return
+	}
+	for i := len(w.begun) - 1; i >= 0; i-- {
+		if c := w.begun[i]; c.alive() && !resumes {
+			c.enter(h)
+			return
+		}
+	}
+}
+
+// viewOf has a node learn the view of its cluster.
+func (h *host) viewOf(c *cluster) {
+	v := node.Viewed{Self: h.id(), Number: c.view, Restarts: c.restarts, Begun: c.by == h && c.restarts == 0 && h.life == 1}
+	for _, m := range c.members {
+		v.Members = append(v.Members, node.Member{Node: m.id(), Address: m.address(), Keeps: true})
+	}
+	h.later(time.Millisecond, func() {
+		if h.cluster == c && c.view == v.Number {
+			h.step(v)
+		}
+	})
+}
+
+// lease gives a node a lease.
+func (h *host) lease() { h.later(0, func() { h.step(node.Leased{Until: h.w.now + time.Second}) }) }
