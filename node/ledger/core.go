@@ -67,6 +67,8 @@ func (c *Core) Step(now time.Duration, ev Event) []Effect {
 		c.letter(ev)
 	case Opened:
 		c.opened(ev)
+	case Failed:
+		c.end(ev.Err)
 	case ForReplica:
 		c.forReplica(ev.Event)
 	case Leased:

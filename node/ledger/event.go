@@ -40,6 +40,9 @@ type (
 		State  ledger.State
 	}
 
+	// Failed says that the folder cannot be used, and why: its replica ends, or never begins.
+	Failed struct{ Err error }
+
 	// ForReplica is an event for the protocol's core.
 	ForReplica struct{ Event ledger.Event }
 
@@ -71,6 +74,7 @@ func (Viewed) event()     {}
 func (Heard) event()      {}
 func (Letter) event()     {}
 func (Opened) event()     {}
+func (Failed) event()     {}
 func (ForReplica) event() {}
 func (Leased) event()     {}
 func (Recorded) event()   {}

@@ -64,7 +64,6 @@ type host struct {
 	foreign bool // of another ledger
 	known   []string
 	timer   time.Duration
-	row     ledger.Record // of who begins the cluster, as this disk has it
 
 	cluster     *cluster // nil: none
 	incarnation int

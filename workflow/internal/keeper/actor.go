@@ -49,10 +49,6 @@ type (
 		life uint64
 		err  error
 	}
-	failure struct { // of the disk, but not of a Write
-		life uint64
-		err  error
-	}
 )
 
 // Receive turns messages into events.
@@ -83,10 +79,6 @@ func (a *instance) Receive(c actor.Context) {
 		}
 	case remembered:
 		a.remembered(c, m)
-	case failure:
-		if m.life == a.life {
-			a.fail(c, m.err)
-		}
 	case *asked:
 		a.ask(c, m)
 	case *messages.LedgerHello:

@@ -32,6 +32,7 @@ type member struct {
 	tenure   durable.Tenure // the last
 	replaced []actors.ReplicaReplaced
 	halted   int
+	met      int
 	end      context.CancelFunc
 	running  sync.WaitGroup
 	ended    bool
@@ -87,6 +88,8 @@ func (b *bed) startOn(name, host string, d durable.Store) *member {
 				m.replaced = append(m.replaced, e)
 			case actors.ReplicaHalted:
 				m.halted++
+			case actors.LedgerMet:
+				m.met++
 			}
 			m.mu.Unlock()
 		}
@@ -110,6 +113,9 @@ func (m *member) kill() {
 		m.node.Close()
 		m.end()
 		m.running.Wait()
+		if m.disk == nil {
+			return
+		}
 		if err := m.disk.Close(); err != nil && m.disk.Err() == nil {
 			m.t.Errorf("close: %v", err)
 		}

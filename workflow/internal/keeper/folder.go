@@ -67,16 +67,14 @@ func (a *instance) loaded(c actor.Context, m loaded) {
 	cfg.Name, cfg.Address, cfg.Host, cfg.Temporary, cfg.Run = a.node.ID().Name(), a.node.ControlAddr(), s.Host, s.Temporary, a.k.run
 	cfg.Addresses = slices.Concat(m.addresses, s.Seeds)
 	cfg.Disk, cfg.Ledger, cfg.Opened = m.identity.Disk, m.ledger, m.identity.Opens
-	if m.err != nil { // the node goes on without a replica
-		a.replicaEnded(m.err)
-		cfg.Disk, cfg.Ledger = 0, 0
-	}
 	made, err := ledger.New(cfg)
 	if err != nil {
 		panic(err) // the settings, which New has not checked
 	}
 	a.core = made
-	if cfg.Ledger != 0 && m.state.Replica != 0 {
+	if m.err != nil {
+		a.step(c, ledger.Failed{Err: m.err})
+	} else if cfg.Ledger != 0 && m.state.Replica != 0 {
 		a.step(c, ledger.Opened{Ledger: m.ledger, State: m.state})
 	} else if cfg.Ledger != 0 {
 		a.begin(cfg.Ledger, false) // the process ended between the two
@@ -122,7 +120,7 @@ func (a *instance) begin(id uint64, create bool) {
 			state, err = store.State()
 		}
 		if err != nil {
-			a.node.System().Root.Send(a.self, failure{a.life, err})
+			a.tell(ledger.Failed{Err: err})
 			return
 		}
 		a.tell(ledger.Opened{Ledger: id, State: state})
@@ -174,12 +172,6 @@ func (a *instance) remembered(_ actor.Context, m remembered) {
 		a.remember = nil
 		a.rememberAll(next)
 	}
-}
-
-// fail ends the replica because of its folder.
-func (a *instance) fail(c actor.Context, err error) {
-	a.replicaEnded(err)
-	a.step(c, ledger.ForReplica{Event: core.WriteFailed{}})
 }
 
 // replicaEnded tells, once, that the replica has ended, and what to do.

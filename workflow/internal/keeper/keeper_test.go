@@ -243,3 +243,49 @@ func TestSnapshotOfManyParts(t *testing.T) {
 		}
 	}
 }
+
+// A node without a folder finds the leader, and the next one.
+func TestNodeWithoutFolder(t *testing.T) {
+	b := three(t, node.Config{})
+	o := b.startOn("none", "h", nil)
+	finds := func() bool {
+		l, _ := b.leader()
+		at, ok := o.keeper.Leader()
+		return ok && at.Address == l.node.ControlAddr()
+	}
+	poll.Until(t, "it finds the leader", finds)
+	l, _ := b.leader()
+	l.kill()
+	poll.Until(t, "it finds the next leader", finds)
+}
+
+// A folder of another ledger: both sides say so, and neither takes part in the other one's.
+func TestFolderOfAnotherLedger(t *testing.T) {
+	dir := t.TempDir()
+	other := &bed{t: t}
+	x := other.start("x", "h", dir)
+	other.leader()
+	x.kill()
+	b := three(t, node.Config{})
+	_, tenure := b.leader()
+	in := b.start("x", "h", dir)
+	poll.Until(t, "both have met another ledger", func() bool {
+		own, others := 0, 0
+		for _, m := range b.members {
+			m.mu.Lock()
+			if m == in {
+				own += m.met
+			} else {
+				others += m.met
+			}
+			m.mu.Unlock()
+		}
+		return own > 0 && others > 0
+	})
+	if err := put(tenure, "row", "1"); err != nil {
+		t.Error(err)
+	}
+	if got := rows(t, in.disk, "row"); len(got) != 0 {
+		t.Errorf("a disk of another ledger has %v", got)
+	}
+}
