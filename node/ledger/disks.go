@@ -11,7 +11,7 @@ import (
 // disk is a disk of the ledger, as it says. The newest opening counts.
 type disk struct {
 	id, replica uint64
-	node        phalanx.NodeID
+	node        phalanx.NodeID // "": it has not said so in this tenure
 	address     string
 	host        string
 	opened, run uint64
@@ -79,7 +79,7 @@ func (c *Core) state(replica uint64) state {
 		return gone
 	}
 	m, member := c.view.member(d.address)
-	member = member && m.Node == d.node
+	member = member && (d.node == "" || m.Node == d.node)
 	switch {
 	case d.temporary && !member && c.view.Number > 0:
 		return gone

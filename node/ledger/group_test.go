@@ -291,3 +291,35 @@ func TestWithoutReplicaAllIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// Leadership goes around among nodes that are there: none is taken for away because an earlier leader has not
+// heard of it for long.
+func TestLeadershipGoesAround(t *testing.T) {
+	for _, temp := range []bool{false, true} {
+		w := newWorld(t, 14)
+		w.cfg.AwayAfter = 5 * time.Second
+		for i, name := range []string{"a", "b", "c", "d"} {
+			h := w.node(name, string(rune('1'+i)))
+			h.temp = temp && name != "a"
+			h.start()
+			w.run(time.Second)
+		}
+		w.until("ledger of three disks", 10*time.Second, func() bool { return w.voters() == "[a b c]" })
+		led := map[string]int{}
+		for range 6 {
+			l := w.leader()
+			led[l.name]++
+			hung := l.hang()
+			w.until("other leader", 10*time.Second, func() bool { h := w.leader(); return h != nil && h != l })
+			hung()
+			w.until("one leader", 10*time.Second, func() bool { return l.epoch == 0 || w.leader() == l })
+			w.run(7 * time.Second) // longer than AwayAfter
+		}
+		if len(led) < 2 || led["a"]+led["b"]+led["c"] != 6 {
+			t.Errorf("they led %v", led)
+		}
+		if got := w.voters(); got != "[a b c]" || len(w.replaced) != 1 {
+			t.Errorf("temporary %v: the group became %s: %+v", temp, got, w.replaced)
+		}
+	}
+}

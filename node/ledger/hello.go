@@ -117,6 +117,9 @@ func (c *Core) learn(h Hello) {
 		c.seek.heard = c.now
 	}
 	if sure && h.Lead.Replica == c.lead.Replica && len(h.Wanted) > 0 {
+		if !c.began {
+			c.forReplica(ledger.Want{Voters: slices.Clone(h.Wanted)}) // when it leads it goes on with that, not with what it wanted once
+		}
 		c.answered, c.voters, c.wanted = h.View, h.Voters, h.Wanted
 	}
 }

@@ -7,9 +7,12 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/ledger"
 )
 
-// beginTenure begins with what is known of disks.
+// beginTenure begins with what is known of disks, which may be old: they said Hello to other leaders.
 func (c *Core) beginTenure() {
 	c.began, c.since, c.group, c.settled, c.want = true, c.now, ledger.Group{}, nil, nil
+	for _, d := range c.disks {
+		d.node = "" // it may have joined again
+	}
 	c.seek.next = c.now // others hear of it, and say which disks there are
 }
 
@@ -17,8 +20,13 @@ func (c *Core) beginTenure() {
 func (c *Core) grouped(g ledger.Group) {
 	c.group = g
 	for _, id := range g.Voters {
-		if c.disks[diskOf(id)] == nil { // it has the time to come
-			c.disks[diskOf(id)] = &disk{id: diskOf(id), replica: id, address: c.book.of(id), heard: c.now}
+		d := c.disks[diskOf(id)]
+		if d == nil {
+			d = &disk{id: diskOf(id), replica: id, address: c.book.of(id)}
+			c.disks[d.id] = d
+		}
+		if c.settled == nil { // it has the time to come
+			d.heard = c.now
 		}
 	}
 	if c.settled != nil && !g.Settled {

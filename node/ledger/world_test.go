@@ -61,6 +61,7 @@ type host struct {
 	remains node.Remains
 	halted  error
 	fails   bool // the next write does
+	deaf    bool // it gets nothing, and nothing of it arrives
 	foreign bool // of another ledger
 	known   []string
 	timer   time.Duration
@@ -265,7 +266,7 @@ func (w *world) to(address string, do func(*host)) {
 		return
 	}
 	for _, h := range w.hosts {
-		if h.up && h.address() == address {
+		if h.up && h.address() == address && !h.deaf {
 			life := h.life
 			w.soon(func() {
 				if h.up && h.life == life {
@@ -276,12 +277,24 @@ func (w *world) to(address string, do func(*host)) {
 	}
 }
 
+// hang cuts a node off until the returned function is called. Its view stays as it is.
+func (h *host) hang() func() {
+	h.deaf = true
+	return func() { h.deaf = false }
+}
+
 func (h *host) do(e node.Effect) {
 	w := h.w
 	switch e := e.(type) {
 	case node.Say:
+		if h.deaf {
+			return
+		}
 		w.to(e.To, func(o *host) { o.step(node.Heard{Hello: e.Hello}) })
 	case node.Post:
+		if h.deaf {
+			return
+		}
 		w.to(e.Address, func(o *host) {
 			o.step(node.Letter{Address: h.address(), From: e.From, To: e.To, Data: e.Data})
 		})
