@@ -119,7 +119,7 @@ func TestTwoOfThreeBeginTheClusterAnew(t *testing.T) {
 
 // A node of the cluster before that lives on enters the one that was begun anew, or begins it.
 func TestSurvivorIsInTheNewCluster(t *testing.T) {
-	for seed := range int64(20) {
+	for seed := range worlds(8) {
 		w := restarting(t, seed, "a", "b", "c", "d", "e")
 		for i, h := range w.hosts {
 			if int64(i) != seed%5 {
@@ -144,7 +144,7 @@ func TestSurvivorIsInTheNewCluster(t *testing.T) {
 func TestNoClusterBesideOneThatWorks(t *testing.T) {
 	w := restarting(t, 2, "a", "b", "c", "d", "e")
 	w.drop = 0.05
-	for range 20 {
+	for range 8 {
 		h := w.hosts[w.rng.Intn(len(w.hosts))]
 		h.kill()
 		w.run(time.Duration(w.rng.Intn(20)) * time.Second)
@@ -155,7 +155,7 @@ func TestNoClusterBesideOneThatWorks(t *testing.T) {
 
 // Nodes are killed at random, all of them too. No number is begun twice, and in the end all are in one cluster.
 func TestRandomRestarts(t *testing.T) {
-	for seed := range int64(15) {
+	for seed := range worlds(8) {
 		w := restarting(t, seed, "a", "b", "c", "d")
 		w.drop = []float64{0, 0.05}[seed%2]
 		for range 12 {
