@@ -34,6 +34,7 @@ type Core struct {
 	want    []uint64 // the last Want of this tenure; nil: none
 
 	leaving  bool
+	keeps    bool   // the host was told that the replica stays behind
 	answered uint64 // the number of the view of which the leader's last answer was
 	voters   []uint64
 	wanted   []uint64 // both as the leader said them

@@ -51,6 +51,10 @@ type (
 		Left int
 	}
 
+	// Keeps is news: the node may leave although its disk still has a replica, since no other disk is there that
+	// takes it. Others are the disks that have one besides.
+	Keeps struct{ Others int }
+
 	// Replaced is news of the leader: the group's disks have changed, and no other one is needed.
 	Replaced struct{ Added, Removed, Voters []uint64 }
 
@@ -90,6 +94,7 @@ func (Adopt) effect()        {}
 func (Remember) effect()     {}
 func (Leads) effect()        {}
 func (Remains) effect()      {}
+func (Keeps) effect()        {}
 func (Replaced) effect()     {}
 func (Met) effect()          {}
 func (ReadRecord) effect()   {}

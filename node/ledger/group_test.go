@@ -170,6 +170,9 @@ func TestLeavingLeaderHandsOver(t *testing.T) {
 			t.Errorf("another node leads after %v", took)
 		}
 		w.until("permission to leave", 10*time.Second, func() bool { return l.remains.View == w.view && l.remains.Left == 0 })
+		if spare == l.keeps {
+			t.Errorf("its disk keeps the replica: %v, with a spare disk: %v", l.keeps, spare)
+		}
 		if got := w.voters(); spare == (got == want) {
 			t.Errorf("as the node may leave %s have replicas, a spare disk: %v", got, spare)
 		}

@@ -35,6 +35,23 @@ func (c *Core) sayRemains() {
 		c.remains = r
 		c.emit(r)
 	}
+	c.sayKeeps(r.Left)
+}
+
+// sayKeeps tells, once each time that the node leaves, that its replica stays behind on its disk.
+func (c *Core) sayKeeps(left int) {
+	if !c.leaving || c.replica == nil {
+		c.keeps = false
+		return
+	}
+	voters := c.voters
+	if c.began {
+		voters = c.group.Voters
+	}
+	if left == 0 && !c.keeps && slices.Contains(voters, c.id) {
+		c.keeps = true
+		c.emit(Keeps{Others: len(voters) - 1})
+	}
 }
 
 func (c *Core) left() int {

@@ -61,6 +61,7 @@ type host struct {
 	remains node.Remains
 	halted  error
 	fails   bool // the next write does
+	keeps   bool // it was told that its replica stays behind
 	deaf    bool // it gets nothing, and nothing of it arrives
 	foreign bool // of another ledger
 	known   []string
@@ -323,6 +324,8 @@ func (h *host) do(e node.Effect) {
 		w.met++
 	case node.Remains:
 		h.remains = e
+	case node.Keeps:
+		h.keeps = true
 	case node.Halted:
 		h.halted = e.Err
 	case node.ReadRecord:

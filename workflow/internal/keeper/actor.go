@@ -192,6 +192,8 @@ func (a *instance) do(c actor.Context, e ledger.Effect) {
 		a.k.set(func() { a.k.lead = e.Lead })
 	case ledger.Remains:
 		a.node.Remains(Name, e.View, e.Left)
+	case ledger.Keeps:
+		a.node.Log().WithField("others", e.Others).Warn("the node leaves, and no other disk takes its replica of the ledger: keep its folder, or add a node with one")
 	case ledger.Replaced:
 		a.publish(actors.ReplicaReplaced{Added: names(e.Added), Removed: names(e.Removed), Now: names(e.Voters)})
 	case ledger.Met:

@@ -9,6 +9,11 @@ import (
 // the third one enters that cluster.
 func TestRestartOfEverything(t *testing.T) {
 	all, epoch := processes(t)
+	all[2].kill() // one of three comes back into the cluster that works
+	all[2] = all[2].again(time.Minute)
+	if s := all[2].await("that it has joined", joined); s.Restarts != 0 {
+		t.Errorf("one that was killed has come back into %+v", s)
+	}
 	for _, p := range all {
 		p.kill()
 	}
