@@ -135,7 +135,9 @@ func (c *Core) recorded(ev Recorded) {
 	}
 	if !c.boot.known {
 		c.boot.record, c.boot.known = ev.Record, true
-		c.boot.record.Number = max(ev.Record.Number, 1) // the cluster in which the ledger was created
+		if ev.Record.Number == 0 { // of the cluster in which the ledger was created; nobody has to be asked about that
+			c.boot.record = ledger.Record{Number: 1, Node: c.cfg.Name}
+		}
 		c.forBoot(ledger.Leads{Record: c.boot.record})
 		return
 	}

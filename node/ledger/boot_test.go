@@ -59,7 +59,7 @@ func (c *cluster) changed() {
 func (c *cluster) lease(w *world) {
 	if c.alive() {
 		for _, h := range c.members {
-			if h.up && h.cluster == c {
+			if h.up && h.cluster == c && !h.lapsed {
 				h.lease()
 			}
 		}
@@ -182,6 +182,39 @@ func TestRandomRestarts(t *testing.T) {
 				t.Errorf("seed %d: %s and %s have begun cluster %d", seed, by, c.by.name, c.restarts)
 			}
 			begun[c.restarts] = c.by.name
+		}
+	}
+}
+
+// A node that knows no other one begins the cluster at once when it starts again, and not once more when its lease
+// comes late.
+func TestNodeAloneBeginsTheClusterOnce(t *testing.T) {
+	w := newWorld(t, 3)
+	w.clusters = true
+	h := w.node("a", "m")
+	h.start()
+	w.until("ledger", 2*time.Second, func() bool { return w.leader() != nil })
+	h.kill()
+	h.start()
+	w.until("cluster", time.Second, func() bool { return w.together(1) })
+	h.lapsed = true
+	w.run(5 * time.Second)
+	h.lapsed = false
+	w.run(20 * time.Second)
+	if len(w.begun) != 2 || !w.together(1) {
+		t.Errorf("it has begun %d clusters", len(w.begun))
+	}
+}
+
+// A member whose lease comes late stays in its cluster, which others say they are in.
+func TestMemberWithoutLeaseStays(t *testing.T) {
+	w := restarting(t, 4, "a", "b", "c")
+	for _, h := range w.hosts {
+		h.lapsed = true
+		w.run(30 * time.Second)
+		h.lapsed = false
+		if h.enters > 0 || !w.together(0) {
+			t.Errorf("%s was told %d times to enter a cluster", h.name, h.enters)
 		}
 	}
 }

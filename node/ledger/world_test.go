@@ -61,6 +61,8 @@ type host struct {
 	remains node.Remains
 	halted  error
 	fails   bool // the next write does
+	enters  int  // orders to enter a cluster
+	lapsed  bool // it gets no lease
 	keeps   bool // it was told that its replica stays behind
 	deaf    bool // it gets nothing, and nothing of it arrives
 	foreign bool // of another ledger
@@ -335,6 +337,7 @@ func (h *host) do(e node.Effect) {
 	case node.Begin:
 		h.later(0, func() { w.begin(h, e.Restarts) })
 	case node.Enter:
+		h.enters++
 		h.later(0, func() {
 			for _, o := range w.hosts {
 				if c := o.cluster; o.up && o.address() == e.Address && c != nil && c.alive() {
@@ -418,7 +421,7 @@ func (h *host) append() {
 		return
 	}
 	epoch := h.epoch
-	h.later(20*time.Millisecond, func() {
+	h.later(50*time.Millisecond, func() {
 		if h.epoch == epoch {
 			h.number++
 			number := h.number
