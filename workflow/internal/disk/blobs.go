@@ -211,7 +211,7 @@ func (d *Disk) List(f func(place string, size int64) bool) error {
 
 // sweepBlobs removes the temporary files of Puts that a crash has ended.
 func (d *Disk) sweepBlobs() error {
-	if err := d.fs.MkdirAll(d.blobPath(""), 0o755); err != nil {
+	if err := d.makeDir(d.blobPath(""), ownerOnly); err != nil { // somebody may have removed it
 		return err
 	}
 	names, err := d.fs.List(d.blobPath(""))
