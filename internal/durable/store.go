@@ -106,9 +106,10 @@ type Space struct {
 // Reserve is what stays free for what runs already: 1 GB or 5 %, whichever is more (workflow specification 3.10).
 func (s Space) Reserve() uint64 { return max(1e9, s.Total/20) }
 
-// Fits returns ErrNoSpace if less than the reserve would be free after another size bytes.
+// Fits returns ErrNoSpace if less than the reserve would be free after another size bytes, or if size is a sum that has
+// overflowed.
 func (s Space) Fits(size int64) error {
-	if s.Free < s.Reserve() || s.Free-s.Reserve() < uint64(size) {
+	if size < 0 || s.Free < s.Reserve() || s.Free-s.Reserve() < uint64(size) {
 		return ErrNoSpace
 	}
 	return nil

@@ -22,6 +22,7 @@ type Disk struct {
 	failed    chan struct{}
 	streams   map[uint64]*stream
 	snapshots int
+	coming    int64 // bytes that Puts were announced that have not ended
 }
 
 // request is a Write that was not answered, or the wish for a snapshot.

@@ -26,10 +26,11 @@ const (
 // tmpPrefix begins the names of files that are being written; no place has such a name.
 const tmpPrefix = ".tmp-"
 
-// blobs counts the temporary files.
+// blobs are the Puts that have not ended.
 type blobs struct {
-	mu   sync.Mutex
-	next uint64
+	mu     sync.Mutex
+	next   uint64 // numbers the temporary files
+	coming int64  // bytes that these Puts were announced
 }
 
 // tmpName returns a name that no other Put has, one of an earlier use of the folder included.
@@ -57,9 +58,10 @@ func (d *Disk) Put(place string, r io.Reader, size int64, digest phalanx.Digest)
 	if size < 0 {
 		return invalid("a blob of %d bytes", size)
 	}
-	if err := d.room(size); err != nil {
+	if err := d.takeRoom(size); err != nil {
 		return err
 	}
+	defer d.giveRoom(size)
 	tmp := d.blobPath(d.tmpName())
 	err = d.writeBlob(tmp, place, r, size, digest)
 	if err == nil {
@@ -71,8 +73,9 @@ func (d *Disk) Put(place string, r io.Reader, size int64, digest phalanx.Digest)
 	return nil
 }
 
-// room returns an error if a blob of size bytes cannot be taken now.
-func (d *Disk) room(size int64) error {
+// takeRoom returns an error if a blob of size bytes cannot be taken now, beside those that come already. What
+// these have written counts twice: near the reserve that refuses a blob rather than taking one too many.
+func (d *Disk) takeRoom(size int64) error {
 	if err := d.enter(); err != nil {
 		return err
 	}
@@ -81,7 +84,19 @@ func (d *Disk) room(size int64) error {
 	if err != nil {
 		return err
 	}
-	return space.Fits(size)
+	d.blobs.mu.Lock()
+	defer d.blobs.mu.Unlock()
+	if err := space.Fits(d.blobs.coming + size); err != nil {
+		return err
+	}
+	d.blobs.coming += size
+	return nil
+}
+
+func (d *Disk) giveRoom(size int64) {
+	d.blobs.mu.Lock()
+	defer d.blobs.mu.Unlock()
+	d.blobs.coming -= size
 }
 
 // publishBlob gives a file that is synced its name. Close waits for it, but not for the reader of Put.
