@@ -99,16 +99,22 @@ func (d *Disk) giveRoom(size int64) {
 	d.blobs.coming -= size
 }
 
-// publishBlob gives a file that is synced its name. Close waits for it, but not for the reader of Put.
+// publishBlob gives a file that is synced its name. Close waits for it, but not for the reader of Put. After the rename
+// only a sync that fails is an error, and that poisons the disk: the folder is opened before.
 func (d *Disk) publishBlob(tmp, path string) error {
 	if err := d.enter(); err != nil {
 		return err
 	}
 	defer d.leave()
+	dir, err := d.fs.OpenDir(d.blobPath(""))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
 	if err := d.fs.Rename(tmp, path); err != nil {
 		return err
 	}
-	if err := d.syncDir(d.blobPath("")); err != nil {
+	if err := d.sync(dir, d.blobPath("")); err != nil {
 		return err
 	}
 	return d.poison.err() // another sync may have failed meanwhile

@@ -302,6 +302,40 @@ func TestFullDuringPut(t *testing.T) {
 	}
 }
 
+// A Put that fails since the process has no file descriptors left leaves the blob that was there.
+func TestPutWithoutFileDescriptors(t *testing.T) {
+	b := newBed(t)
+	var none atomic.Bool
+	d := opened(t, path, Options{FS: errorfs.Wrap(b.mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if none.Load() && op.Kind == errorfs.OpOpenDir {
+			return syscall.EMFILE
+		}
+		return nil
+	}))})
+	put := func(text string) error {
+		return d.Put("p", strings.NewReader(text), int64(len(text)), durable.DigestOf([]byte(text)))
+	}
+	if err := put("old"); err != nil {
+		t.Fatal(err)
+	}
+	none.Store(true)
+	if err := put("new"); !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("Put: %v", err)
+	}
+	none.Store(false)
+	blob, err := d.Open("p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer blob.Close()
+	if text, err := io.ReadAll(blob); string(text) != "old" || err != nil {
+		t.Errorf("after a Put that failed the blob is %q: %v", text, err)
+	}
+	if files := blobFiles(t, b.mem); files != 1 || d.Err() != nil {
+		t.Errorf("%d files are left: %v", files, d.Err())
+	}
+}
+
 // Close ends what the disk has started. A Put whose reader never answers does not hold it up.
 func TestCloseLeavesNothing(t *testing.T) {
 	ours := goleak.IgnoreCurrent()
