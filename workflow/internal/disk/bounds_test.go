@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -378,4 +379,67 @@ func TestCloseLeavesNothing(t *testing.T) {
 	if err := goleak.Find(ours); err != nil {
 		t.Error(err)
 	}
+}
+
+// A disk that hangs does not hold up Close for longer than its time, nor does a reader. What waits is answered.
+func TestCloseEnds(t *testing.T) {
+	for name, hang := range map[string]func(t *testing.T, d *Disk) (answers <-chan error){
+		"a sync hangs": func(_ *testing.T, d *Disk) <-chan error {
+			answers := make(chan error, 2)
+			d.Apply(one("k", true), func(err error) { answers <- err })
+			d.Apply(one("l", true), func(err error) { answers <- err })
+			return answers
+		},
+		"a reader goes on": func(t *testing.T, d *Disk) <-chan error {
+			if err := write(d, one("k", false)); err != nil {
+				t.Fatal(err)
+			}
+			reads, read := make(chan bool), make(chan error, 2)
+			go func() {
+				read <- d.Scan("", func(ledger.Row) bool {
+					close(reads)
+					<-d.Failed()
+					return false
+				})
+				read <- d.Err()
+			}()
+			<-reads
+			return read
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t)
+			fs, arm, reached, release := held(b.mem)
+			d := opened(t, path, Options{FS: fs})
+			d.closeWithin = 10 * time.Millisecond
+			arm()
+			answers := hang(t, d)
+			if name == "a sync hangs" {
+				<-reached
+			}
+			if err := d.Close(); !errors.Is(err, durable.ErrPoisoned) {
+				t.Errorf("Close: %v", err)
+			}
+			for range cap(answers) {
+				if err := <-answers; !errors.Is(err, durable.ErrPoisoned) && !errors.Is(err, durable.ErrClosed) {
+					t.Errorf("what waits is answered with %v", err)
+				}
+			}
+			close(release)
+		})
+	}
+}
+
+// A sync that fails while pebble is closed leaves the folder locked: pebble may use its files still.
+func TestFailedSyncInClose(t *testing.T) {
+	b := newBed(t)
+	d := opened(t, path, Options{FS: b.fs()})
+	if err := write(d, one("k", false)); err != nil {
+		t.Fatal(err)
+	}
+	b.Fail()
+	if err := d.Close(); !errors.Is(err, durable.ErrPoisoned) {
+		t.Fatalf("Close: %v", err)
+	}
+	fails(t, b.mem, Options{}, durable.ErrLocked, "stop it")
 }

@@ -37,7 +37,7 @@ const pebbleFormat = pebble.FormatWALSyncChunks
 // Open opens the folder dir, or makes it. Its errors are *durable.OpenError.
 func Open(dir string, o Options) (*Disk, error) {
 	d := &Disk{dir: dir, fs: o.FS, log: o.Log, poison: newPoison(), queue: newQueue(),
-		committed: make(chan struct{}), stop: make(chan struct{}), watched: make(chan struct{})}
+		committed: make(chan struct{}), stop: make(chan struct{}), watched: make(chan struct{}), closeWithin: closeWithin}
 	if d.fs == nil {
 		d.fs = vfs.Default
 	}
