@@ -199,7 +199,7 @@ func newID() uint64 {
 
 // pebble opens pebble.
 func (d *Disk) pebble(create bool) (db *pebble.DB, err error) {
-	files := syncs{d.fs, d.poison, &atomic.Bool{}}
+	files := syncs{d.fs, d.poison, &atomic.Bool{}, d.stop}
 	o := &pebble.Options{
 		FS:                          files,
 		Logger:                      &logger{log: d.log, poison: d.poison},
