@@ -3,6 +3,7 @@ package durable
 import (
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"go.etcd.io/raft/v3/raftpb"
 
@@ -121,8 +122,8 @@ func CheckMembers(addresses []string) error {
 		return fmt.Errorf("%w: %d addresses; at most %d are remembered", ErrInvalid, len(addresses), MaxMembers)
 	}
 	for _, a := range addresses {
-		if a == "" || len(a) > MaxAddress {
-			return fmt.Errorf("%w: an address has 1 to %d bytes, not %d", ErrInvalid, MaxAddress, len(a))
+		if a == "" || len(a) > MaxAddress || !utf8.ValidString(a) {
+			return fmt.Errorf("%w: an address has 1 to %d bytes of UTF-8, not %.100q", ErrInvalid, MaxAddress, a)
 		}
 	}
 	return nil
