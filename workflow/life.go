@@ -42,11 +42,12 @@ type life struct {
 	names   map[string]bool
 	made    []Ref
 	missing []phalanx.ObjectID
-	views   []*storenode.View // released at the end
+	lacks   map[phalanx.ObjectID]bool // those of missing
+	views   []*storenode.View         // released at the end
 }
 
 func newLife(a *attempt, store objects, beat func([]byte)) *life {
-	return &life{key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]bool{}}
+	return &life{key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]bool{}, lacks: map[phalanx.ObjectID]bool{}}
 }
 
 // keyOf returns the key of an attempt (workflow specification 1.2): that of a task with an undo has the generation, since the effect counts anew
@@ -143,7 +144,8 @@ func (l *life) get(ctx context.Context, r Ref) (*storenode.View, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
-		if gone(err) {
+		if gone(err) && !l.lacks[r.id] { // a task may ask again and again
+			l.lacks[r.id] = true
 			l.missing = append(l.missing, r.id)
 		}
 		return nil, err
@@ -164,7 +166,7 @@ func gone(err error) bool {
 // put makes an object of the attempt.
 func (l *life) put(ctx context.Context, name string, data []byte, meta phalanx.Meta) (Ref, error) {
 	l.mu.Lock()
-	if len(l.names) >= maxPuts && !l.names[name] {
+	if len(l.names) >= maxPuts && !l.names[name] && name != outputName {
 		l.mu.Unlock()
 		return Ref{}, invalid("put", fmt.Errorf("the attempt has made %d objects already", maxPuts))
 	}
