@@ -41,7 +41,7 @@ type Boot struct {
 	leads  bool
 	since  time.Duration // it leads
 	record Record
-	writes uint64 // the number that is being recorded; 0: none
+	writes uint64 // the number that is being recorded, or of the view that is being booted; 0: none
 }
 
 // BootConfig is how a Boot behaves. The zero value of a field means the default.
@@ -191,14 +191,17 @@ func (b *Boot) Step(now time.Duration, ev BootEvent) []BootEffect {
 	case Lease:
 		b.held = ev.Held
 		b.own, b.top = max(b.own, ev.Number), max(b.top, ev.Number)
-		if b.inCluster() {
+		if b.inCluster() || b.held && b.booted {
 			b.writes, b.booted = 0, false
 		}
 		if ev.Number >= b.record.Number {
 			b.seen = b.now // a lease that just ended counts like one that was heard of
 		}
 	case Leads:
-		b.leads, b.since, b.record, b.writes = true, b.now, ev.Record, 0
+		b.leads, b.since, b.record = true, b.now, ev.Record
+		if !b.booted {
+			b.writes = 0
+		}
 		b.top = max(b.top, ev.Record.Number)
 		b.forgetOthers()
 	case LeadsNoMore:

@@ -87,6 +87,10 @@ func TestBoot(t *testing.T) {
 			{13 * s, Lease{true, 4}, ""}, {20 * s, Lease{false, 4}, ""}, {25 * s, heard("c", true, 3), ""}, {30*s - 1, BootTick{}, ""},
 			{30 * s, BootTick{}, "RecordBoot{Record:{Number:5 Node:a Address:}}"},
 		},
+		"its next tenure begins while it boots": {
+			{0, BootTick{}, ""}, {10 * s, Leads{}, "RecordBoot{Record:{Number:1 Node:a Address:}}"}, {10 * s, Recorded{1}, "BootView{Number:1}"}, {11 * s, LeadsNoMore{}, ""},
+			{12 * s, Leads{Record{1, "a", ""}}, ""}, {15 * s, Lease{true, 1}, ""}, {16 * s, Lease{false, 1}, ""}, {26 * s, BootTick{}, "RecordBoot{Record:{Number:2 Node:a Address:}}"},
+		},
 		"one is quiet, and then boots": {
 			{0, BootTick{}, ""}, {0, Leads{}, ""}, {500 * ms, NotListening{"b"}, ""}, {500 * ms, heard("c", false, 0), ""}, {900 * ms, Heard{"c", Standing{Booting: true, Number: 1}}, ""},
 			{1000 * ms, NotListening{"b"}, ""}, {1500 * ms, NotListening{"b"}, ""}, {1501 * ms, BootTick{}, ""},
