@@ -136,3 +136,33 @@ func TestMissingIsToldOnce(t *testing.T) {
 		t.Errorf("%d objects are missing: %v", len(e.missing), e.err)
 	}
 }
+
+// A task that reads an object again and again, and releases it, leaves nothing.
+func TestViewsThatAreReleased(t *testing.T) {
+	f := Func1("f", 1, func(c Context, r Ref) (int, error) {
+		kept, err := c.Get(r)
+		if err != nil {
+			return 0, err
+		}
+		for range 1000 {
+			v, err := c.Get(r)
+			if err != nil {
+				return 0, err
+			}
+			v.Release()
+			v.Release()
+		}
+		if n := len(c.(*attemptContext).life.views); n != 1 || string(kept.Bytes()) != "x" {
+			t.Errorf("%d views of one are kept, with %q", n, kept.Bytes())
+		}
+		return 0, nil
+	})
+	b := benchOf(t, f)
+	info, err := b.store.Put(t.Context(), "a/b", []byte("x"), phalanx.Meta{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := b.run(t.Context(), b.of(f.Bind(Value(RefOf(info)))), nil); e.err != nil {
+		t.Error(e.err)
+	}
+}

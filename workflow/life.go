@@ -43,11 +43,11 @@ type life struct {
 	made    []Ref
 	missing []phalanx.ObjectID
 	lacks   map[phalanx.ObjectID]bool // those of missing
-	views   []*storenode.View         // released at the end
+	views   map[*storenode.View]bool  // not released: the end does it
 }
 
 func newLife(a *attempt, store objects, beat func([]byte)) *life {
-	return &life{key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]bool{}, lacks: map[phalanx.ObjectID]bool{}}
+	return &life{key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]bool{}, lacks: map[phalanx.ObjectID]bool{}, views: map[*storenode.View]bool{}}
 }
 
 // keyOf returns the key of an attempt (workflow specification 1.2): that of a task with an undo has the generation, since the effect counts anew
@@ -105,11 +105,26 @@ func (l *life) end() {
 // release releases all views.
 func (l *life) release() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, v := range l.views {
+	views := l.views
+	l.views = map[*storenode.View]bool{}
+	l.mu.Unlock()
+	for v := range views {
 		v.Release()
 	}
-	l.views = nil
+}
+
+// holder holds a view of the store for one that the task has, so that nothing is kept of what the task has released.
+type holder struct {
+	life *life
+	of   *storenode.View
+	own  *storenode.View // the task's
+}
+
+func (h *holder) Release() {
+	h.life.mu.Lock()
+	delete(h.life.views, h.own)
+	h.life.mu.Unlock()
+	h.of.Release()
 }
 
 // onBeat has f called at each Beat.
@@ -154,8 +169,10 @@ func (l *life) get(ctx context.Context, r Ref) (*storenode.View, error) {
 		v.Release()
 		return nil, &phalanx.Error{Op: "get", Object: r.id, Kind: phalanx.ErrClosed, Err: ErrEnded}
 	}
-	l.views = append(l.views, v)
-	return v, nil
+	h := &holder{life: l, of: v}
+	h.own = storenode.NewView(v.Info(), v.Bytes(), h)
+	l.views[h.own] = true
+	return h.own, nil
 }
 
 // gone reports whether no node has an object any more.
