@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -90,9 +91,14 @@ func (d *Disk) open(cluster string) (err error) {
 }
 
 // enterFolder makes the folder if there is none, and locks it. It leaves a stranger's folder as it is.
-func (d *Disk) enterFolder() error {
+func (d *Disk) enterFolder() (err error) {
 	if err := d.makeDir(d.dir, ownerOnly); err != nil {
 		return err
+	}
+	if d.fs == vfs.Default { // a lock of the same process counts by its name only
+		if d.dir, err = unique(d.dir); err != nil {
+			return err
+		}
 	}
 	names, err := d.fs.List(d.dir)
 	if err != nil {
@@ -105,6 +111,15 @@ func (d *Disk) enterFolder() error {
 		return locked(err)
 	}
 	return nil
+}
+
+// unique returns the one name that a folder has without links.
+func unique(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(dir)
 }
 
 // Permissions of folders. A node's folder has what tasks have returned: other users of the machine do not read it.

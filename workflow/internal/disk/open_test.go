@@ -136,6 +136,30 @@ func TestOpenLocked(t *testing.T) {
 	opened(t, path, Options{FS: mem})
 }
 
+// A process that names the folder in another way finds it locked, too.
+func TestOpenLockedByAnotherName(t *testing.T) {
+	above := t.TempDir()
+	dir := filepath.Join(above, "folder")
+	d := opened(t, dir, Options{})
+	link := filepath.Join(above, "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(above)
+	for _, name := range []string{link, "folder", filepath.Join(above, ".", "link", "..", "folder")} {
+		again, err := Open(name, Options{})
+		if !errors.Is(err, durable.ErrLocked) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil {
+			_ = again.Close()
+		}
+	}
+	if err := write(d, one("k", true)); err != nil {
+		t.Error(err)
+	}
+}
+
 // file returns the path of the last file of pebble whose name ends with suffix.
 func file(t *testing.T, fs vfs.FS, suffix string) string {
 	t.Helper()
