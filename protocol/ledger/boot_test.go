@@ -473,7 +473,7 @@ func (w *bootWorld) step(n *bootNode, ev BootEvent) {
 			case o.up:
 				answer.ev = Heard{Address: e.Address, Standing: o.Standing()}
 			default:
-				answer.ev = NotListening{Address: e.Address}
+				answer.ev = NotListening(e)
 			}
 			w.said = append(w.said, answer)
 		case Join:
