@@ -337,6 +337,36 @@ func TestPutWithoutFileDescriptors(t *testing.T) {
 	}
 }
 
+// A large blob is written piece by piece, not all at once by its sync. A piece that cannot be written poisons the disk.
+func TestLargeBlobsAreWrittenSteadily(t *testing.T) {
+	b := newBed(t)
+	var told atomic.Int32
+	var fail atomic.Bool
+	d := opened(t, path, Options{FS: errorfs.Wrap(b.mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileSyncTo && strings.Contains(op.Path, tmpPrefix) {
+			told.Add(1)
+			if fail.Load() {
+				return errSync
+			}
+		}
+		return nil
+	}))})
+	blob := make([]byte, 5*steadyBytes)
+	put := func() error {
+		return d.Put("p", struct{ io.Reader }{bytes.NewReader(blob)}, int64(len(blob)), durable.DigestOf(blob))
+	}
+	if err := put(); err != nil || told.Load() < 4 {
+		t.Errorf("%d pieces of 5: %v", told.Load(), err)
+	}
+	fail.Store(true)
+	if err := put(); !errors.Is(err, errSync) {
+		t.Errorf("Put: %v", err)
+	}
+	if err := d.Err(); !errors.Is(err, durable.ErrPoisoned) {
+		t.Errorf("after a piece that could not be written the disk is %v", err)
+	}
+}
+
 // Close ends what the disk has started. A Put whose reader never answers does not hold it up.
 func TestCloseLeavesNothing(t *testing.T) {
 	ours := goleak.IgnoreCurrent()
