@@ -47,7 +47,7 @@ type Boot struct {
 // BootConfig is how a Boot behaves. The zero value of a field means the default.
 type BootConfig struct {
 	Node      string   // the own node's name, which survives its incarnations
-	Addresses []string // of other nodes, that the disk remembers, and seeds
+	Addresses []string // of other nodes, that the disk remembers, and seeds; all replicas of the ledger, away or not
 
 	AloneAfter  time.Duration // nobody was in a cluster for so long; 10 s
 	QuietFor    time.Duration // all addresses were quiet for so long; 1 s
