@@ -23,7 +23,6 @@ type stage struct {
 	seed  uint64
 	r     *rand.Rand
 	g     *Graph
-	e     *Events
 	run   *Run
 	epoch uint64
 	now   time.Duration
