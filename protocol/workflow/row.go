@@ -113,6 +113,8 @@ type Located struct {
 	Output Output
 	Row    string   // has the bytes, if Output is recorded and they are not here: the host adds them
 	Disks  []string // have its checkpoint
+
+	Deterministic bool // the task is: the object's name has no attempt
 }
 
 func (n Name) size() int        { return 96 + len(n.Key) + len(n.Why) }

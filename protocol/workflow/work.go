@@ -25,6 +25,7 @@ type Work struct {
 	Constants []phalanx.Digest // by task: of its constant arguments; nil: no task has any
 	Digest    phalanx.Digest   // of the recorded form: equal for equal workflows
 	Parts     [][]byte         // the recorded form, in pieces of at most MaxWrite; nil once it is in the ledger
+	Of        any              // the host's: what its tasks run
 }
 
 // check accepts a workflow, and returns what its tasks wait for; or it returns a phalanx.ErrInvalid.
