@@ -194,6 +194,9 @@ func outKey(u UID, v int, made Attempt) string {
 	return runKey(u, fmt.Sprintf("out/%08x.%016x.%016x", v, made.Epoch, made.Number))
 }
 
+// OutputRow returns the key of the row that has the bytes of an output, once it is durable.
+func OutputRow(u UID, l Located) string { return outKey(u, l.Task, l.Made) }
+
 func blobKey(u UID, v int, gen uint32) string {
 	return runKey(u, fmt.Sprintf("blob/%08x.%08x", v, gen))
 }

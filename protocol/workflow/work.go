@@ -88,8 +88,8 @@ func (w *Work) constants(v int) (d phalanx.Digest) {
 	return d
 }
 
-// checkID accepts the id of a run: 1 to 256 bytes of UTF-8 without control characters.
-func checkID(id string) error {
+// CheckID accepts the id of a run: 1 to 256 bytes of UTF-8 without control characters.
+func CheckID(id string) error {
 	switch {
 	case id == "":
 		return invalid("the id of the run is empty")
