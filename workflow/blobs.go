@@ -68,13 +68,14 @@ func (l *incarnation) save(e core.SaveBlob) {
 func (l *incarnation) write(ctx context.Context, e core.SaveBlob) error {
 	id := outputID(e.Blob, e.Deterministic)
 	l.keep(e.Blob.Run.String(), id, e.Result)
+	ctx, stop := unlessLost(ctx, l.o.node, id)
 	r, err := l.o.node.TryOpen(ctx, id)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = r.Close() }()
 	place := placeOf(e.Blob)
-	if err := l.o.disk.Put(place, r, e.Output.Size, e.Output.Digest); err != nil {
+	if err == nil {
+		err = l.o.disk.Put(place, r, e.Output.Size, e.Output.Digest)
+		_ = r.Close()
+	}
+	if err = stop(err); err != nil {
 		return err
 	}
 	l.keepBlob(place, e.Result)

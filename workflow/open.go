@@ -144,7 +144,7 @@ const afterPanic = 500 * time.Millisecond
 
 // publish tells people what has happened.
 func (o *open) publish(n core.News) {
-	o.settings.Log.WithField("news", fmt.Sprintf("%T", n)).Debugf("%+v", n)
+	o.settings.Log.WithField("news", fmt.Sprintf("%T", n)).Infof("%+v", n)
 }
 
 // rebirth begins the life of an incarnation of the node.

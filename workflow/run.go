@@ -118,7 +118,8 @@ func (r Run[R]) bytes(ctx context.Context, l core.Located) ([]byte, func(), erro
 	if g.object.IsZero() {
 		return g.bytes, func() {}, nil
 	}
-	v, err := r.node.TryGet(ctx, g.object.id)
+	store := nodeStore{r.node}
+	v, err := store.TryGet(ctx, g.object.id)
 	if err != nil && gone(err) {
 		pid, ok := r.node.Service(Name)
 		if !ok {
@@ -128,7 +129,7 @@ func (r Run[R]) bytes(ctx context.Context, l core.Located) ([]byte, func(), erro
 		if err := putBack(ctx, r.node.System().Root, pid, b, g.object.id); err != nil {
 			return nil, nil, err
 		}
-		v, err = r.node.TryGet(ctx, g.object.id)
+		v, err = store.TryGet(ctx, g.object.id)
 	}
 	if err != nil {
 		return nil, nil, err

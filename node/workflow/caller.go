@@ -41,10 +41,11 @@ type call struct {
 const (
 	searchWait  = 500 * time.Millisecond // for the answer of a member that need not lead
 	roundWait   = 10 * time.Second       // of a controller for what is asked of it
-	lateAnswer  = time.Second            // after which the answer to a round is lost
-	searchPause = 50 * time.Millisecond  // after all members were asked
-	againPause  = 20 * time.Millisecond  // when the next controller has to be asked
-	silentMost  = time.Minute            // without a controller a call without a deadline ends
+	answerWait  = 200 * time.Millisecond
+	lateAnswer  = time.Second           // after which the answer to a round is lost
+	searchPause = 50 * time.Millisecond // after all members were asked
+	againPause  = 20 * time.Millisecond // when the next controller has to be asked
+	silentMost  = time.Minute           // without a controller a call without a deadline ends
 	maxCalls    = core.MaxCalls
 )
 
@@ -121,7 +122,7 @@ func (c *Caller) next(k *call) {
 	if c.expired(k) {
 		return
 	}
-	patience := min(roundWait, c.left(k))
+	patience := min(roundWait, c.left(k)-min(answerWait, c.left(k)/4)) // the answer is to come before the end
 	if c.leader != "" && !k.doubts {
 		c.deliver(k, c.leader, patience, patience+lateAnswer)
 		return
