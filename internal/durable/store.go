@@ -69,6 +69,9 @@ type Replica interface {
 	// Scan calls f for the rows whose keys begin with prefix, in the order of keys, until f returns
 	// false. It sees the rows of one moment. The rows are f's.
 	Scan(prefix string, f func(ledger.Row) bool) error
+	// Range is Scan for the keys of [key, end), without an end if that is empty, and for at most limit rows,
+	// or all if that is 0.
+	Range(key, end string, limit int, f func(ledger.Row) bool) error
 	// Snapshot calls done with the rows as they are after the Writes that were given to Apply before, and before
 	// those that are given to it after. At most MaxSnapshots are open at once, else ErrBusy. Calls of done
 	// come in the order of all answers; done must not block, and closes the snapshot sooner or later.

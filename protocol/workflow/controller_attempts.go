@@ -54,7 +54,7 @@ func (c *Controller) send(h *hosted, v int, m *member) {
 	h.unwant(v)
 	t := &h.run.tasks[v]
 	o := Order{Epoch: c.cfg.Epoch, ID: AttemptID{h.uid, v, t.running}, Gen: t.gen, Kind: t.kind, Generation: c.cfg.Generation,
-		Made: t.running, Function: h.function(v), Attempts: t.retries}
+		Made: t.running, Function: h.function(v), Attempts: t.retries, Of: h.work.Of}
 	for _, p := range h.run.x.parents(v) {
 		o.Inputs = append(o.Inputs, h.locate(int(p)))
 	}

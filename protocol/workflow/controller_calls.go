@@ -98,7 +98,7 @@ func (c *Controller) fail(k *call, err error) { c.answer(k, Answer{Err: err}) }
 
 // find calls then with the run of an id, once it is certain that no later controller knows better.
 func (c *Controller) find(k *call, id string, then func(h *hosted, u UID, n *Name)) {
-	if err := checkID(id); err != nil {
+	if err := CheckID(id); err != nil {
 		c.fail(k, err)
 		return
 	}
@@ -130,7 +130,7 @@ func (c *Controller) whenDurable(h *hosted, f func()) {
 
 // start begins a run, or attaches to that of the id.
 func (c *Controller) start(k *call, s StartRun) {
-	if err := checkID(s.ID); err != nil {
+	if err := CheckID(s.ID); err != nil {
 		c.fail(k, err)
 		return
 	}

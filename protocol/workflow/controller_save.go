@@ -41,7 +41,8 @@ func (c *Controller) saveMore() {
 			m.saves[s.blob] = s
 			s.run.uses(m)
 			s.asked[m] = c.sendUntil(m, WriteBlob{Epoch: c.cfg.Epoch, Blob: s.blob,
-				Output: withoutBytes(s.run.run.located(s.blob.Task).Output), Result: s.run.run.isResult(s.blob.Task)})
+				Output: withoutBytes(s.run.run.located(s.blob.Task).Output), Result: s.run.run.isResult(s.blob.Task),
+				Deterministic: s.run.work.Graph.Tasks[s.blob.Task].Deterministic})
 		}
 	}
 }

@@ -136,7 +136,7 @@ func (x *Executor) heard(from phalanx.NodeID, m Message) {
 			x.send(BlobWritten{Epoch: x.epoch, Blob: m.Blob, Failed: "the node has no disk"})
 		} else if !x.saving[m.Blob] {
 			x.saving[m.Blob] = true
-			x.emit(SaveBlob{Blob: m.Blob, Output: m.Output, Result: m.Result})
+			x.emit(SaveBlob{Blob: m.Blob, Output: m.Output, Result: m.Result, Deterministic: m.Deterministic})
 		}
 	case Release:
 		for _, r := range m.Runs {

@@ -72,6 +72,8 @@ type (
 		Blob   Blob
 		Output Output
 		Result bool
+
+		Deterministic bool
 	}
 
 	// Free asks to delete what the node has of runs that have ended: objects, and blobs that are no results.

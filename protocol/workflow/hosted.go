@@ -89,6 +89,7 @@ func (h *hosted) setAt(v int, m *member) {
 // locate says where an output is.
 func (h *hosted) locate(v int) Located {
 	l := h.run.located(v)
+	l.Deterministic = h.work.Graph.Tasks[v].Deterministic
 	if l.Output.Recorded && l.Output.Bytes == nil && l.Output.Size > 0 {
 		l.Row = outKey(h.uid, v, l.Made)
 	}

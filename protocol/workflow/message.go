@@ -47,6 +47,7 @@ type (
 		Inputs     []Located // outputs of the tasks that it reads or follows, in the order of the graph
 		Output     *Located  // of MakeUp: the task's own
 		Attempts   int       // that have failed in a row, before this one
+		Of         any       // the host's: that of the Work; on its way to the executor, what the attempt runs
 	}
 
 	// Recall asks to end an attempt, or not to begin it if its Order was not there yet. It is repeated until
@@ -69,6 +70,8 @@ type (
 		Blob   Blob
 		Output Output // its size and digest
 		Result bool   // the run ends with it: it stays until the run is forgotten
+
+		Deterministic bool // the task is: the object's name has no attempt
 	}
 
 	// Release says that runs have ended: what nodes keep of them goes. It is repeated until Freed.

@@ -113,6 +113,8 @@ type Located struct {
 	Output Output
 	Row    string   // has the bytes, if Output is recorded and they are not here: the host adds them
 	Disks  []string // have its checkpoint
+
+	Deterministic bool // the task is: the object's name has no attempt
 }
 
 func (n Name) size() int        { return 96 + len(n.Key) + len(n.Why) }
@@ -191,6 +193,9 @@ func executorKey(n phalanx.NodeID) string { return "executor/" + string(n) }
 func outKey(u UID, v int, made Attempt) string {
 	return runKey(u, fmt.Sprintf("out/%08x.%016x.%016x", v, made.Epoch, made.Number))
 }
+
+// OutputRow returns the key of the row that has the bytes of an output, once it is durable.
+func OutputRow(u UID, l Located) string { return outKey(u, l.Task, l.Made) }
 
 func blobKey(u UID, v int, gen uint32) string {
 	return runKey(u, fmt.Sprintf("blob/%08x.%08x", v, gen))

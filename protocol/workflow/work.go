@@ -25,6 +25,7 @@ type Work struct {
 	Constants []phalanx.Digest // by task: of its constant arguments; nil: no task has any
 	Digest    phalanx.Digest   // of the recorded form: equal for equal workflows
 	Parts     [][]byte         // the recorded form, in pieces of at most MaxWrite; nil once it is in the ledger
+	Of        any              // the host's: what its tasks run
 }
 
 // check accepts a workflow, and returns what its tasks wait for; or it returns a phalanx.ErrInvalid.
@@ -87,8 +88,8 @@ func (w *Work) constants(v int) (d phalanx.Digest) {
 	return d
 }
 
-// checkID accepts the id of a run: 1 to 256 bytes of UTF-8 without control characters.
-func checkID(id string) error {
+// CheckID accepts the id of a run: 1 to 256 bytes of UTF-8 without control characters.
+func CheckID(id string) error {
 	switch {
 	case id == "":
 		return invalid("the id of the run is empty")

@@ -37,6 +37,7 @@ func Run(t *testing.T, make func(t *testing.T) Bed) {
 		{"ReplicasHaveNewIDs", replicasHaveNewIDs},
 		{"RowsArePutAndDeleted", rowsArePutAndDeleted},
 		{"ScanIsInOrder", scanIsInOrder},
+		{"RangesHaveEnds", rangesHaveEnds},
 		{"LogIsReplacedAndCompacted", logIsReplacedAndCompacted},
 		{"StateIsWhatWasWritten", stateIsWhatWasWritten},
 		{"SyncedWritesSurvive", syncedWritesSurvive},

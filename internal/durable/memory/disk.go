@@ -212,10 +212,26 @@ func (d *Disk) Get(key string) ([]byte, bool, error) {
 
 // Scan implements durable.Replica.
 func (d *Disk) Scan(prefix string, f func(ledger.Row) bool) error {
+	return d.scan(func(m *image) []string { return m.keys(prefix) }, f)
+}
+
+// Range implements durable.Replica.
+func (d *Disk) Range(key, end string, limit int, f func(ledger.Row) bool) error {
+	return d.scan(func(m *image) []string {
+		keys := slices.DeleteFunc(m.keys(""), func(k string) bool { return k < key || end != "" && k >= end })
+		if limit > 0 && len(keys) > limit {
+			keys = keys[:limit]
+		}
+		return keys
+	}, f)
+}
+
+// scan calls f for rows of one moment.
+func (d *Disk) scan(keys func(*image) []string, f func(ledger.Row) bool) error {
 	err := d.lock()
 	var rows []ledger.Row
 	if err == nil {
-		rows = d.folder.current.scan(prefix)
+		rows = d.folder.current.copies(keys(&d.folder.current))
 	}
 	d.unlock()
 	for _, row := range rows {

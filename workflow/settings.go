@@ -1,0 +1,70 @@
+package workflow
+
+import (
+	"io"
+	"os"
+	"runtime"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
+
+	"github.com/phalanx-go/phalanx/cluster"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
+)
+
+// Name is the name of the service's actor, and of the feature that members have in the view.
+const Name = "workflows"
+
+// Settings say how a node takes part in workflows. The zero value is a node that starts runs and waits for them, and
+// executes nothing.
+type Settings struct {
+	// Dir is the node's folder for the ledger and for checkpoints; it is made if it is not there. "": the node keeps
+	// nothing durable, and executes tasks only. Without any folder in the cluster no run can be started.
+	Dir   string
+	Tasks *Registry          // that the node can run; nil: none
+	Slots int                // attempts that may run here at once; default twice the number of CPUs
+	Log   logrus.FieldLogger // nil: nothing is logged
+
+	endProcess func(why string) // tests set it
+}
+
+// Service has a node take part in workflows: it belongs into cluster.Config.Services.
+func Service() cluster.Service { return Settings{}.Service() }
+
+// Service is Service with other settings than the default ones.
+func (s Settings) Service() cluster.Service {
+	if s.Slots <= 0 {
+		s.Slots = 2 * runtime.NumCPU()
+	}
+	if s.Log == nil {
+		log := logrus.New()
+		log.SetOutput(io.Discard)
+		s.Log = log
+	}
+	if s.endProcess == nil {
+		s.endProcess = func(why string) {
+			s.Log.Errorf("the process ends: %s", why)
+			os.Exit(exitOutlived)
+		}
+	}
+	return cluster.Service{Name: Name, Actor: func(n *cluster.Node) *actor.Props {
+		o := openService(n, s)
+		return actor.PropsFromProducer(func() actor.Actor { return &service{node: n, open: o} }, actor.WithMailbox(actor.UnboundedLockfree()))
+	}}
+}
+
+// exitOutlived is the exit code of a process in which an attempt outlives the node's lease.
+const exitOutlived = 70
+
+// offer is what the node offers to controllers.
+func (s Settings) offer(disk string) core.Offer {
+	o := core.Offer{Slots: s.Slots, Disk: disk}
+	if s.Tasks == nil {
+		return o
+	}
+	for _, name := range s.Tasks.Names() {
+		t := s.Tasks.tasks[name]
+		o.Functions = append(o.Functions, core.Function{Name: t.name, Version: t.version})
+	}
+	return o
+}
