@@ -14,16 +14,15 @@ type Job struct {
 // Fit makes an order fit to be sent, with the job of its task. Inputs that the task follows without reading
 // them stay behind. Recorded outputs stay in their rows, and unrecorded ones in the store, once the others have budget
 // bytes; row names the row of an output.
-func Fit(o workflow.Order, g *Graph, ends []bool, budget int, row func(workflow.Located) string) workflow.Order {
-	t := &g.Tasks[o.ID.Task]
-	j := &Job{Call: g.Calls[t.Call], Result: ends[o.ID.Task]}
-	j.Object = unrecorded(g, ends, o.ID.Task)
+func Fit(o workflow.Order, g *Graph, budget int, row func(workflow.Located) string) workflow.Order {
+	t := &g.Tasks[o.Local]
+	j := &Job{Call: g.Calls[t.Call], Result: o.Result, Object: o.Off}
 	reads := make([]workflow.Located, 0, len(o.Inputs))
 	place := map[int]uint32{}
 	constants := map[uint32]uint32{}
 	at := map[int]int{}
-	for i, l := range o.Inputs {
-		at[l.Task] = i
+	for i, p := range o.From {
+		at[p] = i
 	}
 	for _, in := range t.Inputs {
 		switch {
@@ -55,7 +54,7 @@ func Fit(o workflow.Order, g *Graph, ends []bool, budget int, row func(workflow.
 			return
 		}
 		l.Output.Bytes = nil
-		if unrecorded(g, ends, l.Task) {
+		if l.Off {
 			l.Output.Recorded = false
 		} else {
 			l.Row = row(*l)
@@ -76,28 +75,6 @@ func Fit(o workflow.Order, g *Graph, ends []bool, budget int, row func(workflow.
 
 // smallInput is the size in bytes of outputs that always go with an order: they have no row of their own.
 const smallInput = 256
-
-// unrecorded reports whether the output of a task is not recorded, even if it is small.
-func unrecorded(g *Graph, ends []bool, v int) bool {
-	return g.Calls[g.Tasks[v].Call].Checkpoint == workflow.Off && !ends[v]
-}
-
-// Ends returns which tasks of a graph nobody reads or follows.
-func (g *Graph) Ends() []bool {
-	ends := make([]bool, len(g.Tasks))
-	for v := range g.Tasks {
-		ends[v] = true
-		for _, in := range g.Tasks[v].Inputs {
-			if in.OfTask() {
-				ends[in.N] = false
-			}
-		}
-		for _, p := range g.Tasks[v].After {
-			ends[p] = false
-		}
-	}
-	return ends
-}
 
 // marshal returns the job as a graph in which the inputs are tasks.
 func (j *Job) marshal(inputs int) ([]byte, error) {

@@ -1,6 +1,8 @@
 package messages
 
 import (
+	"slices"
+
 	"math"
 	"time"
 
@@ -254,12 +256,39 @@ func (f *fields) workflowTell(m *WorkflowTell, epoch uint64) workflow.Tell {
 }
 
 func fromReport(r workflow.Report) *WorkflowReport {
-	return &WorkflowReport{Id: fromAttemptID(r.ID), Gen: r.Gen, Kind: uint32(r.Kind), Failed: fromText(r.Failed), Final: r.Final, Missing: fromBlobs(r.Missing), Output: fromOutput(r.Output)}
+	m := &WorkflowReport{Id: fromAttemptID(r.ID), Gen: r.Gen, Kind: uint32(r.Kind), Failed: fromText(r.Failed), Final: r.Final, Missing: fromBlobs(r.Missing),
+		Unsaved: fromBlobs(r.Unsaved), Output: fromOutput(r.Output)}
+	if r.Work != nil {
+		m.Graph = slices.Concat(r.Work.Parts...)
+	}
+	return m
+}
+
+func fromTexts(all []string) (to []string) {
+	for _, s := range all {
+		to = append(to, fromText(s))
+	}
+	return to
+}
+
+// names decodes names of tasks.
+func (f *fields) names(name string, all []string) []string {
+	if len(all) > maxListed {
+		f.bad(name, "there are %d", len(all))
+		return nil
+	}
+	return all
 }
 
 func (f *fields) report(m *WorkflowReport, epoch uint64) workflow.Report {
-	return workflow.Report{Epoch: epoch, ID: f.attemptID(m.GetId()), Gen: m.GetGen(), Kind: f.attemptKind(m.GetKind()), Failed: m.GetFailed(), Final: m.GetFinal(),
-		Missing: f.blobs("report.missing", m.GetMissing()), Output: f.output(m.GetOutput())}
+	r := workflow.Report{Epoch: epoch, ID: f.attemptID(m.GetId()), Gen: m.GetGen(), Kind: f.attemptKind(m.GetKind()), Failed: m.GetFailed(), Final: m.GetFinal(),
+		Missing: f.blobs("report.missing", m.GetMissing()), Unsaved: f.blobs("report.unsaved", m.GetUnsaved()), Output: f.output(m.GetOutput())}
+	if form := m.GetGraph(); len(form) > workflow.MaxReturned {
+		f.bad("report.graph", "it has %d bytes, more than %d", len(form), workflow.MaxReturned)
+	} else if len(form) > 0 {
+		r.Work = &workflow.Work{Parts: [][]byte{form}}
+	}
+	return r
 }
 
 func fromRunRequest(r node.Request) (*WorkflowRequest, error) {
@@ -278,7 +307,7 @@ func fromRunRequest(r node.Request) (*WorkflowRequest, error) {
 	case workflow.CancelRun:
 		m.Call = &WorkflowRequest_Cancel{&WorkflowCancel{Id: c.ID, Cause: fromText(c.Cause)}}
 	case workflow.ResumeRun:
-		m.Call = &WorkflowRequest_Resume{&WorkflowResume{Id: c.ID, With: fromFunctions(c.With)}}
+		m.Call = &WorkflowRequest_Resume{&WorkflowResume{Id: c.ID, With: fromFunctions(c.With), AcceptLoss: c.AcceptLoss}}
 	case workflow.SignalRun:
 		m.Call = &WorkflowRequest_Signal{&WorkflowSignal{Id: c.ID, Name: c.Name, Key: c.Key, Bytes: c.Bytes}}
 	case workflow.ForgetRun:
@@ -305,7 +334,7 @@ func (f *fields) runRequest(m *WorkflowRequest) node.Request {
 	case *WorkflowRequest_Cancel:
 		r.Call = workflow.CancelRun{ID: f.runID(c.Cancel.GetId()), Cause: c.Cancel.GetCause()}
 	case *WorkflowRequest_Resume:
-		r.Call = workflow.ResumeRun{ID: f.runID(c.Resume.GetId()), With: f.functions(c.Resume.GetWith())}
+		r.Call = workflow.ResumeRun{ID: f.runID(c.Resume.GetId()), With: f.functions(c.Resume.GetWith()), AcceptLoss: c.Resume.GetAcceptLoss()}
 	case *WorkflowRequest_Signal:
 		r.Call = workflow.SignalRun{ID: f.runID(c.Signal.GetId()), Name: f.text("signal.name", c.Signal.GetName(), phalanx.MaxIDBytes),
 			Key: f.text("signal.key", c.Signal.GetKey(), phalanx.MaxIDBytes), Bytes: c.Signal.GetBytes()}
@@ -321,7 +350,7 @@ func fromRunReply(r node.Reply) *WorkflowReply {
 	a := r.Answer
 	m := &WorkflowReply{Number: r.Number, Run: fromUID(a.Run), Fresh: a.Fresh, Error: ErrorToProto(a.Err), Busy: r.Busy, Again: r.Again}
 	if s := a.Status; s != nil {
-		m.Status = &WorkflowStatus{State: uint32(s.State), Why: fromText(s.Why), Tasks: uint32(s.Tasks), Ended: uint32(s.Ended), Running: uint32(s.Running), Ready: uint32(s.Ready), Lacks: fromFunctions(s.Lacks)}
+		m.Status = &WorkflowStatus{State: uint32(s.State), Why: fromText(s.Why), Tasks: uint32(s.Tasks), Ended: uint32(s.Ended), Running: uint32(s.Running), Ready: uint32(s.Ready), Lacks: fromFunctions(s.Lacks), Lost: fromTexts(s.Lost)}
 	}
 	for _, l := range a.List {
 		m.List = append(m.List, &WorkflowListed{Id: l.ID, Name: fromName(l.Name)})
@@ -337,7 +366,7 @@ func (f *fields) runReply(m *WorkflowReply) node.Reply {
 		Answer: workflow.Answer{Run: toUID(m.GetRun()), Fresh: m.GetFresh(), Err: ErrorFromProto(m.GetError())}}
 	if s := m.GetStatus(); s != nil {
 		r.Answer.Status = &workflow.Status{State: f.runState(s.GetState()), Why: s.GetWhy(), Tasks: f.index("status.tasks", s.GetTasks()), Ended: f.index("status.ended", s.GetEnded()),
-			Running: f.index("status.running", s.GetRunning()), Ready: f.index("status.ready", s.GetReady()), Lacks: f.functions(s.GetLacks())}
+			Running: f.index("status.running", s.GetRunning()), Ready: f.index("status.ready", s.GetReady()), Lacks: f.functions(s.GetLacks()), Lost: f.names("status.lost", s.GetLost())}
 	}
 	if len(m.GetList()) > maxListed {
 		f.bad("reply.list", "there are %d runs, at most %d are allowed", len(m.GetList()), maxListed)

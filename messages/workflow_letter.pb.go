@@ -1261,6 +1261,8 @@ type WorkflowReport struct {
 	Final         bool                   `protobuf:"varint,5,opt,name=final,proto3" json:"final,omitempty"`
 	Missing       []*WorkflowBlob        `protobuf:"bytes,6,rep,name=missing,proto3" json:"missing,omitempty"`
 	Output        *WorkflowOutput        `protobuf:"bytes,7,opt,name=output,proto3" json:"output,omitempty"`
+	Unsaved       []*WorkflowBlob        `protobuf:"bytes,8,rep,name=unsaved,proto3" json:"unsaved,omitempty"`
+	Graph         []byte                 `protobuf:"bytes,9,opt,name=graph,proto3" json:"graph,omitempty"` // WorkflowGraph, that the task has returned instead of an output
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1340,6 +1342,20 @@ func (x *WorkflowReport) GetMissing() []*WorkflowBlob {
 func (x *WorkflowReport) GetOutput() *WorkflowOutput {
 	if x != nil {
 		return x.Output
+	}
+	return nil
+}
+
+func (x *WorkflowReport) GetUnsaved() []*WorkflowBlob {
+	if x != nil {
+		return x.Unsaved
+	}
+	return nil
+}
+
+func (x *WorkflowReport) GetGraph() []byte {
+	if x != nil {
+		return x.Graph
 	}
 	return nil
 }
@@ -1984,6 +2000,7 @@ type WorkflowResume struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	With          []*WorkflowFunction    `protobuf:"bytes,2,rep,name=with,proto3" json:"with,omitempty"`
+	AcceptLoss    bool                   `protobuf:"varint,3,opt,name=accept_loss,json=acceptLoss,proto3" json:"accept_loss,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2030,6 +2047,13 @@ func (x *WorkflowResume) GetWith() []*WorkflowFunction {
 		return x.With
 	}
 	return nil
+}
+
+func (x *WorkflowResume) GetAcceptLoss() bool {
+	if x != nil {
+		return x.AcceptLoss
+	}
+	return false
 }
 
 type WorkflowSignal struct {
@@ -2217,6 +2241,7 @@ type WorkflowStatus struct {
 	Running       uint32                 `protobuf:"varint,5,opt,name=running,proto3" json:"running,omitempty"`
 	Ready         uint32                 `protobuf:"varint,6,opt,name=ready,proto3" json:"ready,omitempty"`
 	Lacks         []*WorkflowFunction    `protobuf:"bytes,7,rep,name=lacks,proto3" json:"lacks,omitempty"`
+	Lost          []string               `protobuf:"bytes,8,rep,name=lost,proto3" json:"lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2296,6 +2321,13 @@ func (x *WorkflowStatus) GetReady() uint32 {
 func (x *WorkflowStatus) GetLacks() []*WorkflowFunction {
 	if x != nil {
 		return x.Lacks
+	}
+	return nil
+}
+
+func (x *WorkflowStatus) GetLost() []string {
+	if x != nil {
+		return x.Lost
 	}
 	return nil
 }
@@ -2674,7 +2706,7 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x04disk\x18\x06 \x01(\tR\x04disk\x122\n" +
 	"\arunning\x18\a \x03(\v2\x18.phalanx.WorkflowRunningR\arunning\x12-\n" +
 	"\x05ended\x18\b \x03(\v2\x17.phalanx.WorkflowReportR\x05ended\x12+\n" +
-	"\x05holds\x18\t \x03(\v2\x15.phalanx.WorkflowBlobR\x05holds\"\xf2\x01\n" +
+	"\x05holds\x18\t \x03(\v2\x15.phalanx.WorkflowBlobR\x05holds\"\xb9\x02\n" +
 	"\x0eWorkflowReport\x12*\n" +
 	"\x02id\x18\x01 \x01(\v2\x1a.phalanx.WorkflowAttemptIDR\x02id\x12\x10\n" +
 	"\x03gen\x18\x02 \x01(\rR\x03gen\x12\x12\n" +
@@ -2682,7 +2714,9 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x06failed\x18\x04 \x01(\tR\x06failed\x12\x14\n" +
 	"\x05final\x18\x05 \x01(\bR\x05final\x12/\n" +
 	"\amissing\x18\x06 \x03(\v2\x15.phalanx.WorkflowBlobR\amissing\x12/\n" +
-	"\x06output\x18\a \x01(\v2\x17.phalanx.WorkflowOutputR\x06output\"\x86\x01\n" +
+	"\x06output\x18\a \x01(\v2\x17.phalanx.WorkflowOutputR\x06output\x12/\n" +
+	"\aunsaved\x18\b \x03(\v2\x15.phalanx.WorkflowBlobR\aunsaved\x12\x14\n" +
+	"\x05graph\x18\t \x01(\fR\x05graph\"\x86\x01\n" +
 	"\x13WorkflowBlobWritten\x12)\n" +
 	"\x04blob\x18\x01 \x01(\v2\x15.phalanx.WorkflowBlobR\x04blob\x12\x12\n" +
 	"\x04disk\x18\x02 \x01(\tR\x04disk\x12\x16\n" +
@@ -2721,10 +2755,12 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x05limit\x18\x03 \x01(\rR\x05limit\"6\n" +
 	"\x0eWorkflowCancel\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
-	"\x05cause\x18\x02 \x01(\tR\x05cause\"O\n" +
+	"\x05cause\x18\x02 \x01(\tR\x05cause\"p\n" +
 	"\x0eWorkflowResume\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12-\n" +
-	"\x04with\x18\x02 \x03(\v2\x19.phalanx.WorkflowFunctionR\x04with\"\\\n" +
+	"\x04with\x18\x02 \x03(\v2\x19.phalanx.WorkflowFunctionR\x04with\x12\x1f\n" +
+	"\vaccept_loss\x18\x03 \x01(\bR\n" +
+	"acceptLoss\"\\\n" +
 	"\x0eWorkflowSignal\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
@@ -2739,7 +2775,7 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x06result\x18\x06 \x01(\v2\x17.phalanx.WorkflowResultR\x06result\x12$\n" +
 	"\x05error\x18\a \x01(\v2\x0e.phalanx.ErrorR\x05error\x12\x12\n" +
 	"\x04busy\x18\b \x01(\bR\x04busy\x12\x14\n" +
-	"\x05again\x18\t \x01(\bR\x05again\"\xc5\x01\n" +
+	"\x05again\x18\t \x01(\bR\x05again\"\xd9\x01\n" +
 	"\x0eWorkflowStatus\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\rR\x05state\x12\x10\n" +
 	"\x03why\x18\x02 \x01(\tR\x03why\x12\x14\n" +
@@ -2747,7 +2783,8 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x05ended\x18\x04 \x01(\rR\x05ended\x12\x18\n" +
 	"\arunning\x18\x05 \x01(\rR\arunning\x12\x14\n" +
 	"\x05ready\x18\x06 \x01(\rR\x05ready\x12/\n" +
-	"\x05lacks\x18\a \x03(\v2\x19.phalanx.WorkflowFunctionR\x05lacks\"K\n" +
+	"\x05lacks\x18\a \x03(\v2\x19.phalanx.WorkflowFunctionR\x05lacks\x12\x12\n" +
+	"\x04lost\x18\b \x03(\tR\x04lost\"K\n" +
 	"\x0eWorkflowListed\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12)\n" +
 	"\x04name\x18\x02 \x01(\v2\x15.phalanx.WorkflowNameR\x04name\"_\n" +
@@ -2870,27 +2907,28 @@ var file_messages_workflow_letter_proto_depIdxs = []int32{
 	3,  // 42: phalanx.WorkflowReport.id:type_name -> phalanx.WorkflowAttemptID
 	36, // 43: phalanx.WorkflowReport.missing:type_name -> phalanx.WorkflowBlob
 	37, // 44: phalanx.WorkflowReport.output:type_name -> phalanx.WorkflowOutput
-	36, // 45: phalanx.WorkflowBlobWritten.blob:type_name -> phalanx.WorkflowBlob
-	18, // 46: phalanx.WorkflowHaveRows.rows:type_name -> phalanx.WorkflowOutputRow
-	20, // 47: phalanx.WorkflowRequest.start:type_name -> phalanx.WorkflowStart
-	21, // 48: phalanx.WorkflowRequest.list:type_name -> phalanx.WorkflowListing
-	22, // 49: phalanx.WorkflowRequest.cancel:type_name -> phalanx.WorkflowCancel
-	23, // 50: phalanx.WorkflowRequest.resume:type_name -> phalanx.WorkflowResume
-	24, // 51: phalanx.WorkflowRequest.signal:type_name -> phalanx.WorkflowSignal
-	34, // 52: phalanx.WorkflowResume.with:type_name -> phalanx.WorkflowFunction
-	32, // 53: phalanx.WorkflowReply.run:type_name -> phalanx.WorkflowUID
-	26, // 54: phalanx.WorkflowReply.status:type_name -> phalanx.WorkflowStatus
-	27, // 55: phalanx.WorkflowReply.list:type_name -> phalanx.WorkflowListed
-	38, // 56: phalanx.WorkflowReply.result:type_name -> phalanx.WorkflowResult
-	39, // 57: phalanx.WorkflowReply.error:type_name -> phalanx.Error
-	34, // 58: phalanx.WorkflowStatus.lacks:type_name -> phalanx.WorkflowFunction
-	40, // 59: phalanx.WorkflowListed.name:type_name -> phalanx.WorkflowName
-	36, // 60: phalanx.WorkflowRestore.blob:type_name -> phalanx.WorkflowBlob
-	61, // [61:61] is the sub-list for method output_type
-	61, // [61:61] is the sub-list for method input_type
-	61, // [61:61] is the sub-list for extension type_name
-	61, // [61:61] is the sub-list for extension extendee
-	0,  // [0:61] is the sub-list for field type_name
+	36, // 45: phalanx.WorkflowReport.unsaved:type_name -> phalanx.WorkflowBlob
+	36, // 46: phalanx.WorkflowBlobWritten.blob:type_name -> phalanx.WorkflowBlob
+	18, // 47: phalanx.WorkflowHaveRows.rows:type_name -> phalanx.WorkflowOutputRow
+	20, // 48: phalanx.WorkflowRequest.start:type_name -> phalanx.WorkflowStart
+	21, // 49: phalanx.WorkflowRequest.list:type_name -> phalanx.WorkflowListing
+	22, // 50: phalanx.WorkflowRequest.cancel:type_name -> phalanx.WorkflowCancel
+	23, // 51: phalanx.WorkflowRequest.resume:type_name -> phalanx.WorkflowResume
+	24, // 52: phalanx.WorkflowRequest.signal:type_name -> phalanx.WorkflowSignal
+	34, // 53: phalanx.WorkflowResume.with:type_name -> phalanx.WorkflowFunction
+	32, // 54: phalanx.WorkflowReply.run:type_name -> phalanx.WorkflowUID
+	26, // 55: phalanx.WorkflowReply.status:type_name -> phalanx.WorkflowStatus
+	27, // 56: phalanx.WorkflowReply.list:type_name -> phalanx.WorkflowListed
+	38, // 57: phalanx.WorkflowReply.result:type_name -> phalanx.WorkflowResult
+	39, // 58: phalanx.WorkflowReply.error:type_name -> phalanx.Error
+	34, // 59: phalanx.WorkflowStatus.lacks:type_name -> phalanx.WorkflowFunction
+	40, // 60: phalanx.WorkflowListed.name:type_name -> phalanx.WorkflowName
+	36, // 61: phalanx.WorkflowRestore.blob:type_name -> phalanx.WorkflowBlob
+	62, // [62:62] is the sub-list for method output_type
+	62, // [62:62] is the sub-list for method input_type
+	62, // [62:62] is the sub-list for extension type_name
+	62, // [62:62] is the sub-list for extension extendee
+	0,  // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_messages_workflow_letter_proto_init() }

@@ -36,8 +36,6 @@ func MarshalRow(v workflow.RowValue) ([]byte, error) {
 		m.Value = &WorkflowRow_Output{v.Bytes}
 	case workflow.Places:
 		m.Value = &WorkflowRow_Places{&WorkflowPlaces{Blob: fromBlob(v.Blob), Disks: v.Disks}}
-	case workflow.With:
-		m.Value = &WorkflowRow_With{&WorkflowVersions{Versions: fromFunctions(v.Versions)}}
 	case workflow.Result:
 		m.Value = &WorkflowRow_Result{fromRunResult(v)}
 	case workflow.Known:
@@ -81,8 +79,6 @@ func UnmarshalRow(b []byte, tasks int) (workflow.RowValue, error) {
 		v = workflow.OutputBytes{Bytes: r.Output}
 	case *WorkflowRow_Places:
 		v = workflow.Places{Blob: f.blob(r.Places.GetBlob()), Disks: f.disks(r.Places.GetDisks())}
-	case *WorkflowRow_With:
-		v = workflow.With{Versions: f.functions(r.With.GetVersions())}
 	case *WorkflowRow_Result:
 		v = f.runResult(r.Result)
 	case *WorkflowRow_Known:

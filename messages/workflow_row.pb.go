@@ -35,7 +35,6 @@ type WorkflowRow struct {
 	//	*WorkflowRow_Batch
 	//	*WorkflowRow_Output
 	//	*WorkflowRow_Places
-	//	*WorkflowRow_With
 	//	*WorkflowRow_Result
 	//	*WorkflowRow_Known
 	//	*WorkflowRow_Clock
@@ -144,15 +143,6 @@ func (x *WorkflowRow) GetPlaces() *WorkflowPlaces {
 	return nil
 }
 
-func (x *WorkflowRow) GetWith() *WorkflowVersions {
-	if x != nil {
-		if x, ok := x.Value.(*WorkflowRow_With); ok {
-			return x.With
-		}
-	}
-	return nil
-}
-
 func (x *WorkflowRow) GetResult() *WorkflowResult {
 	if x != nil {
 		if x, ok := x.Value.(*WorkflowRow_Result); ok {
@@ -212,10 +202,6 @@ type WorkflowRow_Places struct {
 	Places *WorkflowPlaces `protobuf:"bytes,7,opt,name=places,proto3,oneof"`
 }
 
-type WorkflowRow_With struct {
-	With *WorkflowVersions `protobuf:"bytes,8,opt,name=with,proto3,oneof"`
-}
-
 type WorkflowRow_Result struct {
 	Result *WorkflowResult `protobuf:"bytes,9,opt,name=result,proto3,oneof"`
 }
@@ -241,8 +227,6 @@ func (*WorkflowRow_Batch) isWorkflowRow_Value() {}
 func (*WorkflowRow_Output) isWorkflowRow_Value() {}
 
 func (*WorkflowRow_Places) isWorkflowRow_Value() {}
-
-func (*WorkflowRow_With) isWorkflowRow_Value() {}
 
 func (*WorkflowRow_Result) isWorkflowRow_Value() {}
 
@@ -723,50 +707,6 @@ func (x *WorkflowFunction) GetVersion() uint32 {
 	return 0
 }
 
-type WorkflowVersions struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Versions      []*WorkflowFunction    `protobuf:"bytes,1,rep,name=versions,proto3" json:"versions,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *WorkflowVersions) Reset() {
-	*x = WorkflowVersions{}
-	mi := &file_messages_workflow_row_proto_msgTypes[9]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *WorkflowVersions) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*WorkflowVersions) ProtoMessage() {}
-
-func (x *WorkflowVersions) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_row_proto_msgTypes[9]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use WorkflowVersions.ProtoReflect.Descriptor instead.
-func (*WorkflowVersions) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_row_proto_rawDescGZIP(), []int{9}
-}
-
-func (x *WorkflowVersions) GetVersions() []*WorkflowFunction {
-	if x != nil {
-		return x.Versions
-	}
-	return nil
-}
-
 type WorkflowLocated struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Task          uint32                 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
@@ -782,7 +722,7 @@ type WorkflowLocated struct {
 
 func (x *WorkflowLocated) Reset() {
 	*x = WorkflowLocated{}
-	mi := &file_messages_workflow_row_proto_msgTypes[10]
+	mi := &file_messages_workflow_row_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -794,7 +734,7 @@ func (x *WorkflowLocated) String() string {
 func (*WorkflowLocated) ProtoMessage() {}
 
 func (x *WorkflowLocated) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_row_proto_msgTypes[10]
+	mi := &file_messages_workflow_row_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -807,7 +747,7 @@ func (x *WorkflowLocated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowLocated.ProtoReflect.Descriptor instead.
 func (*WorkflowLocated) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_row_proto_rawDescGZIP(), []int{10}
+	return file_messages_workflow_row_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WorkflowLocated) GetTask() uint32 {
@@ -869,7 +809,7 @@ type WorkflowResult struct {
 
 func (x *WorkflowResult) Reset() {
 	*x = WorkflowResult{}
-	mi := &file_messages_workflow_row_proto_msgTypes[11]
+	mi := &file_messages_workflow_row_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -881,7 +821,7 @@ func (x *WorkflowResult) String() string {
 func (*WorkflowResult) ProtoMessage() {}
 
 func (x *WorkflowResult) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_row_proto_msgTypes[11]
+	mi := &file_messages_workflow_row_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -894,7 +834,7 @@ func (x *WorkflowResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowResult.ProtoReflect.Descriptor instead.
 func (*WorkflowResult) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_row_proto_rawDescGZIP(), []int{11}
+	return file_messages_workflow_row_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WorkflowResult) GetFailed() string {
@@ -921,7 +861,7 @@ type WorkflowViewNumber struct {
 
 func (x *WorkflowViewNumber) Reset() {
 	*x = WorkflowViewNumber{}
-	mi := &file_messages_workflow_row_proto_msgTypes[12]
+	mi := &file_messages_workflow_row_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -933,7 +873,7 @@ func (x *WorkflowViewNumber) String() string {
 func (*WorkflowViewNumber) ProtoMessage() {}
 
 func (x *WorkflowViewNumber) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_row_proto_msgTypes[12]
+	mi := &file_messages_workflow_row_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -946,7 +886,7 @@ func (x *WorkflowViewNumber) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowViewNumber.ProtoReflect.Descriptor instead.
 func (*WorkflowViewNumber) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_row_proto_rawDescGZIP(), []int{12}
+	return file_messages_workflow_row_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WorkflowViewNumber) GetBoot() uint64 {
@@ -972,7 +912,7 @@ type WorkflowClock struct {
 
 func (x *WorkflowClock) Reset() {
 	*x = WorkflowClock{}
-	mi := &file_messages_workflow_row_proto_msgTypes[13]
+	mi := &file_messages_workflow_row_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -984,7 +924,7 @@ func (x *WorkflowClock) String() string {
 func (*WorkflowClock) ProtoMessage() {}
 
 func (x *WorkflowClock) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_row_proto_msgTypes[13]
+	mi := &file_messages_workflow_row_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -997,7 +937,7 @@ func (x *WorkflowClock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowClock.ProtoReflect.Descriptor instead.
 func (*WorkflowClock) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_row_proto_rawDescGZIP(), []int{13}
+	return file_messages_workflow_row_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WorkflowClock) GetMinute() uint64 {
@@ -1011,7 +951,7 @@ var File_messages_workflow_row_proto protoreflect.FileDescriptor
 
 const file_messages_workflow_row_proto_rawDesc = "" +
 	"\n" +
-	"\x1bmessages/workflow_row.proto\x12\aphalanx\x1a\x17messages/workflow.proto\"\x88\x04\n" +
+	"\x1bmessages/workflow_row.proto\x12\aphalanx\x1a\x17messages/workflow.proto\"\xdd\x03\n" +
 	"\vWorkflowRow\x12+\n" +
 	"\x04name\x18\x01 \x01(\v2\x15.phalanx.WorkflowNameH\x00R\x04name\x124\n" +
 	"\astarted\x18\x02 \x01(\v2\x18.phalanx.WorkflowStartedH\x00R\astarted\x12\x14\n" +
@@ -1019,13 +959,12 @@ const file_messages_workflow_row_proto_rawDesc = "" +
 	"\x06active\x18\x04 \x01(\v2\x17.phalanx.WorkflowActiveH\x00R\x06active\x12.\n" +
 	"\x05batch\x18\x05 \x01(\v2\x16.phalanx.WorkflowBatchH\x00R\x05batch\x12\x18\n" +
 	"\x06output\x18\x06 \x01(\fH\x00R\x06output\x121\n" +
-	"\x06places\x18\a \x01(\v2\x17.phalanx.WorkflowPlacesH\x00R\x06places\x12/\n" +
-	"\x04with\x18\b \x01(\v2\x19.phalanx.WorkflowVersionsH\x00R\x04with\x121\n" +
+	"\x06places\x18\a \x01(\v2\x17.phalanx.WorkflowPlacesH\x00R\x06places\x121\n" +
 	"\x06result\x18\t \x01(\v2\x17.phalanx.WorkflowResultH\x00R\x06result\x123\n" +
 	"\x05known\x18\n" +
 	" \x01(\v2\x1b.phalanx.WorkflowViewNumberH\x00R\x05known\x12.\n" +
 	"\x05clock\x18\v \x01(\v2\x16.phalanx.WorkflowClockH\x00R\x05clockB\a\n" +
-	"\x05value\"Q\n" +
+	"\x05valueJ\x04\b\b\x10\t\"Q\n" +
 	"\vWorkflowUID\x12\x16\n" +
 	"\x06ledger\x18\x01 \x01(\x04R\x06ledger\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
@@ -1056,9 +995,7 @@ const file_messages_workflow_row_proto_rawDesc = "" +
 	"\x05disks\x18\x02 \x03(\tR\x05disks\"@\n" +
 	"\x10WorkflowFunction\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\rR\aversion\"I\n" +
-	"\x10WorkflowVersions\x125\n" +
-	"\bversions\x18\x01 \x03(\v2\x19.phalanx.WorkflowFunctionR\bversions\"\xe4\x01\n" +
+	"\aversion\x18\x02 \x01(\rR\aversion\"\xe4\x01\n" +
 	"\x0fWorkflowLocated\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\rR\x04task\x12\x10\n" +
 	"\x03gen\x18\x02 \x01(\rR\x03gen\x12,\n" +
@@ -1088,7 +1025,7 @@ func file_messages_workflow_row_proto_rawDescGZIP() []byte {
 	return file_messages_workflow_row_proto_rawDescData
 }
 
-var file_messages_workflow_row_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_messages_workflow_row_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_messages_workflow_row_proto_goTypes = []any{
 	(*WorkflowRow)(nil),        // 0: phalanx.WorkflowRow
 	(*WorkflowUID)(nil),        // 1: phalanx.WorkflowUID
@@ -1099,13 +1036,12 @@ var file_messages_workflow_row_proto_goTypes = []any{
 	(*WorkflowBlob)(nil),       // 6: phalanx.WorkflowBlob
 	(*WorkflowPlaces)(nil),     // 7: phalanx.WorkflowPlaces
 	(*WorkflowFunction)(nil),   // 8: phalanx.WorkflowFunction
-	(*WorkflowVersions)(nil),   // 9: phalanx.WorkflowVersions
-	(*WorkflowLocated)(nil),    // 10: phalanx.WorkflowLocated
-	(*WorkflowResult)(nil),     // 11: phalanx.WorkflowResult
-	(*WorkflowViewNumber)(nil), // 12: phalanx.WorkflowViewNumber
-	(*WorkflowClock)(nil),      // 13: phalanx.WorkflowClock
-	(*WorkflowAttempt)(nil),    // 14: phalanx.WorkflowAttempt
-	(*WorkflowOutput)(nil),     // 15: phalanx.WorkflowOutput
+	(*WorkflowLocated)(nil),    // 9: phalanx.WorkflowLocated
+	(*WorkflowResult)(nil),     // 10: phalanx.WorkflowResult
+	(*WorkflowViewNumber)(nil), // 11: phalanx.WorkflowViewNumber
+	(*WorkflowClock)(nil),      // 12: phalanx.WorkflowClock
+	(*WorkflowAttempt)(nil),    // 13: phalanx.WorkflowAttempt
+	(*WorkflowOutput)(nil),     // 14: phalanx.WorkflowOutput
 }
 var file_messages_workflow_row_proto_depIdxs = []int32{
 	2,  // 0: phalanx.WorkflowRow.name:type_name -> phalanx.WorkflowName
@@ -1113,24 +1049,22 @@ var file_messages_workflow_row_proto_depIdxs = []int32{
 	4,  // 2: phalanx.WorkflowRow.active:type_name -> phalanx.WorkflowActive
 	5,  // 3: phalanx.WorkflowRow.batch:type_name -> phalanx.WorkflowBatch
 	7,  // 4: phalanx.WorkflowRow.places:type_name -> phalanx.WorkflowPlaces
-	9,  // 5: phalanx.WorkflowRow.with:type_name -> phalanx.WorkflowVersions
-	11, // 6: phalanx.WorkflowRow.result:type_name -> phalanx.WorkflowResult
-	12, // 7: phalanx.WorkflowRow.known:type_name -> phalanx.WorkflowViewNumber
-	13, // 8: phalanx.WorkflowRow.clock:type_name -> phalanx.WorkflowClock
-	1,  // 9: phalanx.WorkflowName.run:type_name -> phalanx.WorkflowUID
-	1,  // 10: phalanx.WorkflowStarted.run:type_name -> phalanx.WorkflowUID
-	1,  // 11: phalanx.WorkflowBlob.run:type_name -> phalanx.WorkflowUID
-	14, // 12: phalanx.WorkflowBlob.made:type_name -> phalanx.WorkflowAttempt
-	6,  // 13: phalanx.WorkflowPlaces.blob:type_name -> phalanx.WorkflowBlob
-	8,  // 14: phalanx.WorkflowVersions.versions:type_name -> phalanx.WorkflowFunction
-	14, // 15: phalanx.WorkflowLocated.made:type_name -> phalanx.WorkflowAttempt
-	15, // 16: phalanx.WorkflowLocated.output:type_name -> phalanx.WorkflowOutput
-	10, // 17: phalanx.WorkflowResult.outputs:type_name -> phalanx.WorkflowLocated
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	10, // 5: phalanx.WorkflowRow.result:type_name -> phalanx.WorkflowResult
+	11, // 6: phalanx.WorkflowRow.known:type_name -> phalanx.WorkflowViewNumber
+	12, // 7: phalanx.WorkflowRow.clock:type_name -> phalanx.WorkflowClock
+	1,  // 8: phalanx.WorkflowName.run:type_name -> phalanx.WorkflowUID
+	1,  // 9: phalanx.WorkflowStarted.run:type_name -> phalanx.WorkflowUID
+	1,  // 10: phalanx.WorkflowBlob.run:type_name -> phalanx.WorkflowUID
+	13, // 11: phalanx.WorkflowBlob.made:type_name -> phalanx.WorkflowAttempt
+	6,  // 12: phalanx.WorkflowPlaces.blob:type_name -> phalanx.WorkflowBlob
+	13, // 13: phalanx.WorkflowLocated.made:type_name -> phalanx.WorkflowAttempt
+	14, // 14: phalanx.WorkflowLocated.output:type_name -> phalanx.WorkflowOutput
+	9,  // 15: phalanx.WorkflowResult.outputs:type_name -> phalanx.WorkflowLocated
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_messages_workflow_row_proto_init() }
@@ -1147,7 +1081,6 @@ func file_messages_workflow_row_proto_init() {
 		(*WorkflowRow_Batch)(nil),
 		(*WorkflowRow_Output)(nil),
 		(*WorkflowRow_Places)(nil),
-		(*WorkflowRow_With)(nil),
 		(*WorkflowRow_Result)(nil),
 		(*WorkflowRow_Known)(nil),
 		(*WorkflowRow_Clock)(nil),
@@ -1158,7 +1091,7 @@ func file_messages_workflow_row_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_workflow_row_proto_rawDesc), len(file_messages_workflow_row_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -155,7 +155,7 @@ func (k *controller) carryOut(c actor.Context, effects []flow.TenureEffect) {
 func (k *controller) tell(e flow.Tell) {
 	if o, is := e.Message.(core.Order); is {
 		w := o.Of.(*works)
-		e.Message = messages.Fit(o, w.graph, w.ends, inputBudget, func(l core.Located) string { return core.OutputRow(o.ID.Run, l) })
+		e.Message = messages.Fit(o, w.graph, inputBudget, func(l core.Located) string { return core.OutputRow(o.ID.Run, l) })
 	}
 	k.post(e.To, e.Message)
 }

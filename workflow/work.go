@@ -14,7 +14,6 @@ import (
 // works is what a controller's host keeps of a workflow: Work.Of.
 type works struct {
 	graph *messages.Graph
-	ends  []bool // by task: nobody reads or follows it
 }
 
 // workOf returns a workflow as a run has it, with its recorded form.
@@ -23,7 +22,7 @@ func workOf(g *messages.Graph, form []byte) (*core.Work, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &core.Work{Graph: lowered, Calls: make([]int32, len(g.Tasks)), Digest: dataplane.DigestBytes(form), Of: &works{g, g.Ends()}}
+	w := &core.Work{Graph: lowered, Calls: make([]int32, len(g.Tasks)), Digest: dataplane.DigestBytes(form), Of: &works{g}}
 	functions := map[core.Function]int32{}
 	of := make([]int32, len(g.Calls))
 	for i, c := range g.Calls {

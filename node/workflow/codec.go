@@ -28,7 +28,7 @@ type Range struct {
 func rangesOf(uid string) []Range {
 	run := "run/" + uid + "/"
 	return []Range{{Key: run + "blob/", End: run + "blob0"}, {Key: run + "log/", End: run + "log0"}, {Key: run + "part/", End: run + "part0"},
-		{Key: run + "start"}, {Key: run + "with"}}
+		{Key: run + "start"}}
 }
 
 // rangesFor returns what has to be read for a Read of the controller.
@@ -77,7 +77,6 @@ func decodeRun(codec Codec, rows []ledger.Row) ([]core.Row, error) {
 		return nil, fmt.Errorf("the workflow of run %s: %w", started.Run, err)
 	}
 	started.Work = work
-	tasks := len(work.Graph.Tasks)
 	var all []core.Row
 	for _, r := range rows {
 		_, what, _ := strings.Cut(strings.TrimPrefix(r.Key, "run/"), "/")
@@ -88,16 +87,9 @@ func decodeRun(codec Codec, rows []ledger.Row) ([]core.Row, error) {
 		case strings.HasPrefix(what, "part/"):
 			continue
 		}
-		v, err := codec.Decode(r.Value, tasks)
+		v, err := codec.Decode(r.Value, core.MaxTasks)
 		if err != nil {
 			return nil, fmt.Errorf("row %s: %w", r.Key, err)
-		}
-		if b, is := v.(core.Batch); is {
-			for _, rec := range b.Records {
-				if x, is := rec.(core.Expanded); is && x.Graph != nil {
-					tasks += len(x.Graph.Tasks)
-				}
-			}
 		}
 		all = append(all, core.Row{Key: r.Key, Value: v})
 	}

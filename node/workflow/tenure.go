@@ -46,6 +46,7 @@ const loadAtOnce = 64
 
 // NewTenure returns the Tenure that begins at now.
 func NewTenure(cfg core.ControllerConfig, codec Codec, now time.Duration) *Tenure {
+	cfg.Work = codec.Work
 	return &Tenure{codec: codec, core: core.NewController(cfg, now), now: now, loading: true,
 		looks: map[uint64]func([]ledger.Row){}, callers: map[core.Caller]client{}, asked: map[client]core.Caller{}}
 }

@@ -182,10 +182,13 @@ func (x *Executor) attemptEnded(ev AttemptEnded) {
 		return
 	}
 	delete(x.running, ev.ID)
-	if ev.Failed == "" && a.order.Kind != TakeBack && a.order.Kind != MakeUp {
+	if ev.Work != nil && ev.Work.size() > MaxReturned {
+		ev.Failed, ev.Final, ev.Work = tooLarge(ev.Work), true, nil
+	}
+	if ev.Failed == "" && ev.Work == nil && a.order.Kind != TakeBack && a.order.Kind != MakeUp {
 		x.hold(Blob{Run: ev.ID.Run, Task: ev.ID.Task, Gen: a.order.Gen, Made: a.order.Made})
 	}
-	x.keep(Report{ID: ev.ID, Gen: a.order.Gen, Kind: a.order.Kind, Failed: cut(ev.Failed), Final: ev.Final, Missing: ev.Missing, Output: ev.Output})
+	x.keep(Report{ID: ev.ID, Gen: a.order.Gen, Kind: a.order.Kind, Failed: cut(ev.Failed), Final: ev.Final, Missing: ev.Missing, Unsaved: ev.Unsaved, Output: ev.Output, Work: ev.Work})
 }
 
 func (x *Executor) hold(b Blob) {
@@ -198,14 +201,14 @@ func (x *Executor) hold(b Blob) {
 // keep keeps a report until it is acknowledged.
 func (x *Executor) keep(r Report) {
 	x.ended[r.ID] = &ending{report: r}
-	x.bytes += len(r.Output.Bytes)
+	x.bytes += r.bytes()
 	x.report(r.ID)
 }
 
 // forget drops a report that is acknowledged.
 func (x *Executor) forget(id AttemptID) {
 	if e := x.ended[id]; e != nil {
-		x.bytes -= len(e.report.Output.Bytes)
+		x.bytes -= e.report.bytes()
 		delete(x.ended, id)
 		x.repeats.Cancel(id)
 	}

@@ -10,6 +10,7 @@ import (
 type scope struct {
 	*Events
 	owner int   // the task that has returned it; -1: it is the run's graph
+	work  any   // of the host: Expanded.Work
 	base  int   // the number of its first task
 	up    lists // parents, by number
 	down  lists // consumers

@@ -30,27 +30,46 @@ type Work struct {
 
 // check accepts a workflow, and returns what its tasks wait for; or it returns a phalanx.ErrInvalid.
 func (w *Work) check() (*Events, error) {
-	size := 0
+	if err := w.complete(); err != nil {
+		return nil, err
+	}
+	return Check(w.Graph)
+}
+
+// complete checks that a workflow has a function for each task of its graph, and is not too large.
+func (w *Work) complete() error {
 	for _, p := range w.Parts {
 		if len(p) > MaxWrite {
-			return nil, invalid("a part of the workflow has %d bytes, more than %d", len(p), MaxWrite)
+			return invalid("a part of the workflow has %d bytes, more than %d", len(p), MaxWrite)
 		}
-		size += len(p)
 	}
 	switch {
 	case w.Graph == nil:
-		return nil, invalid("there is no graph")
-	case size > MaxWork:
-		return nil, invalid("the workflow has %d bytes with its constants, more than %d: pass large constants as Refs", size, MaxWork)
+		return invalid("there is no graph")
+	case w.size() > MaxWork:
+		return invalid("the workflow has %d bytes with its constants, more than %d: pass large constants as Refs", w.size(), MaxWork)
 	case len(w.Calls) != len(w.Graph.Tasks) || w.Constants != nil && len(w.Constants) != len(w.Graph.Tasks):
-		return nil, invalid("%d tasks have %d functions and the constants of %d", len(w.Graph.Tasks), len(w.Calls), len(w.Constants))
+		return invalid("%d tasks have %d functions and the constants of %d", len(w.Graph.Tasks), len(w.Calls), len(w.Constants))
 	}
 	for v, f := range w.Calls {
 		if f < 0 || int(f) >= len(w.Functions) {
-			return nil, invalid("task %d runs function %d of %d", v, f, len(w.Functions))
+			return invalid("task %d runs function %d of %d", v, f, len(w.Functions))
 		}
 	}
-	return Check(w.Graph)
+	return nil
+}
+
+// size returns how many bytes the recorded form has.
+func (w *Work) size() (n int) {
+	for _, p := range w.Parts {
+		n += len(p)
+	}
+	return n
+}
+
+// tooLarge says why a workflow that a task has returned is refused.
+func tooLarge(w *Work) string {
+	return fmt.Sprintf("it has returned a workflow of %d bytes, more than %d: pass large constants as Refs, or have tasks of it return workflows of their own", w.size(), MaxReturned)
 }
 
 // difference returns the first difference between two workflows under one id.

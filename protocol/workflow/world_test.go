@@ -206,7 +206,7 @@ func (w *world) newTenure() {
 		case "active":
 			active[rest] = true
 		case "run":
-			if !active[uid] || strings.HasPrefix(part, "out") || strings.HasPrefix(part, "part") || part == "result" {
+			if !active[uid] || strings.HasPrefix(part, "out") || strings.HasPrefix(part, "part") || strings.HasPrefix(part, "result") {
 				continue
 			}
 		case "clock", "executor", "view":
