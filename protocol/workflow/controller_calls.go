@@ -212,6 +212,7 @@ func (c *Controller) begin(k *call, s StartRun, events *Events) {
 			f()
 		}
 		h.attach = nil
+		c.step(h, Tick{}, nil) // it may only wait
 	}, rows...)
 	c.step(h, Tick{}, nil)
 }
