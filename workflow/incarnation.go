@@ -104,10 +104,14 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 		l.o.settings.Log.Debugf("checkpoints of the inputs of %s: %v", a.call, err)
 	}
 	e := l.runner.run(ctx, a, nil)
+	if e.err == nil && e.expands {
+		ev.Work, e.err = returnedWork(e.output)
+		e.final, e.output = e.err != nil, core.Output{}
+	}
 	for _, r := range e.made {
 		l.keep(a.run, r.id, job.Result && (r == e.object || slices.Contains(e.refs, r)))
 	}
-	if e.err == nil && job.Object && e.object.IsZero() && (o.Kind == core.Do || o.Kind == core.Remake) {
+	if e.err == nil && ev.Work == nil && job.Object && e.object.IsZero() && (o.Kind == core.Do || o.Kind == core.Remake) {
 		id := outputID(core.Blob{Run: o.ID.Run, Task: o.ID.Task, Gen: o.Gen, Made: o.Made}, a.call.Deterministic)
 		l.keep(a.run, id, job.Result)
 		if _, err := l.runner.store.Put(ctx, id, e.output.Bytes, phalanx.Meta{}); err != nil {
@@ -128,6 +132,14 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 		l.tell(core.Stored{Blob: b})
 	}
 	return ev
+}
+
+// returnedWork returns the workflow that a task has returned.
+func returnedWork(o core.Output) (*core.Work, error) {
+	if !o.Recorded {
+		return nil, fmt.Errorf("it has returned a workflow of %d bytes, more than %d: pass large constants as Refs", o.Size, core.MaxReturned)
+	}
+	return &core.Work{Parts: [][]byte{o.Bytes}}, nil
 }
 
 // attemptOf returns the attempt that an order asks for.

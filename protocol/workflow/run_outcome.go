@@ -84,6 +84,9 @@ func (r *Run) undone(v int) {
 func (r *Run) failed(o Outcome, kind Kind) {
 	t := &r.tasks[o.Task]
 	why, n, most := o.Failed, &t.retries, r.cfg.Retries
+	if retries := r.x.Tasks[o.Task].Retries; retries > 0 {
+		most = retries - 1
+	}
 	if o.Lost {
 		why, n, most = cmp.Or(o.Failed, "its node has left"), &t.losses, r.cfg.Losses
 	} else {
