@@ -31,8 +31,9 @@
 // Trial runs single attempts, of a task, its undo or its compensation, in this process, as a node will run them for a workflow: with
 // timeouts, heartbeats, panics as errors, and objects.
 //
-// No program can run a whole workflow yet. Check refuses, by a CheckError of the rule Support, what can be described and has no
-// rules yet: Event, Sleep, Reduce, tasks that return workflows (Expand0 to Expand3), actors (ActorRef, Read, Snapshot), Limit and Retry.
+// A run goes on with the workflow that a task returns (Expand0 to Expand3), waits for signals (Event) and sleeps. Check refuses, by a
+// CheckError of the rule Support, what can be described and has no rules yet: Reduce and Limit. Actors (ActorRef, Read, Snapshot) are
+// checked, but no node moves or copies them yet.
 //
 // # Concurrency
 //
