@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { leaks.VerifyTestMain(m) }
 
-func open(t *testing.T, dir string) *disk.Disk {
+func open(t testing.TB, dir string) *disk.Disk {
 	t.Helper()
 	d, err := disk.Open(dir, disk.Options{})
 	if err != nil {
@@ -24,7 +24,7 @@ func open(t *testing.T, dir string) *disk.Disk {
 }
 
 // run has f use the tenures of a log on a folder, and then ends it.
-func run(t *testing.T, dir string, f func(tenures <-chan durable.Tenure, giveUp chan<- struct{})) {
+func run(t testing.TB, dir string, f func(tenures <-chan durable.Tenure, giveUp chan<- struct{})) {
 	t.Helper()
 	d := open(t, dir)
 	defer func() { _ = d.Close() }()
