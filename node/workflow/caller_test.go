@@ -70,7 +70,7 @@ func TestCallerSearchesForTheController(t *testing.T) {
 	s.due("ask c") // b has not answered
 	s.does(elsewhere("c", true, "b", 3), "ask b")
 	s.does(Leads{Node: "c", Epoch: 4}, "ask c")
-	s.does(elsewhere("c", true, "b", 3), "ask a") // that is no news, and the next one is not known
+	s.does(elsewhere("c", true, "b", 3), "ask a")  // that is no news, and the next one is not known
 	s.does(elsewhere("a", false, "c", 4), "ask b") // c has said that its tenure is over
 	s.does(Leads{Node: "c", Epoch: 5}, "ask c")
 	s.does(Around{Self: "a", Nodes: []phalanx.NodeID{"a", "b"}}, "ask a")
