@@ -36,6 +36,7 @@ type call struct {
 	heard  time.Duration  // when a controller has answered, or the call began
 	why    string         // the last request had no answer
 	repeat bool           // an earlier request may have taken effect
+	open   bool           // a controller has said that the run has not ended
 }
 
 const (
@@ -170,8 +171,8 @@ func (c *Caller) expired(k *call) bool {
 	if why == "" {
 		kind, why = phalanx.ErrDeadline, "the time is over"
 	}
-	if why == notEnded {
-		kind = phalanx.ErrDeadline
+	if k.open && c.now-k.heard < roundWait+lateAnswer {
+		kind, why = phalanx.ErrDeadline, notEnded
 	}
 	c.emit(Returned{Number: k.Number, Answer: core.Answer{Err: failed(kind, "", "%s", why)}})
 	return true
@@ -208,7 +209,7 @@ func (c *Caller) replied(ev Replied) {
 		k.to, k.why, k.repeat = "", fmt.Sprintf("node %s: %s", ev.From, reason(err)), true
 		c.wait(k, againPause)
 	case awaits && errors.Is(err, phalanx.ErrDeadline):
-		k.to, k.why, k.heard, k.doubts = "", notEnded, c.now, false
+		k.to, k.open, k.heard, k.doubts = "", true, c.now, false
 		c.wait(k, 0)
 	case forgets && k.repeat && errors.Is(err, phalanx.ErrDeleted): // by the request before
 		c.end(k)
