@@ -14,6 +14,7 @@ import (
 
 var (
 	only  = flag.String("mistakes.only", "", "make only the mistakes whose finder and description match")
+	share = flag.String("mistakes.share", "1/1", "make only a share of these: 2/3 is every third, from the second on")
 	seeds = flag.Int("mistakes.seeds", 0, "how many seeds to run at most; 0: as many as are enough")
 )
 
@@ -24,10 +25,18 @@ func TestFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var part, parts int
+	if _, err := fmt.Sscanf(*share, "%d/%d", &part, &parts); err != nil || part < 1 || part > parts {
+		t.Fatalf("-mistakes.share is %q; give 1/3, 2/3 or 3/3, for example", *share)
+	}
 	all := All()
+	matching := 0
 	var chosen []int // by number
 	for i, m := range all {
-		if pattern.MatchString(string(m.By) + ": " + m.What) {
+		if !pattern.MatchString(string(m.By) + ": " + m.What) {
+			continue
+		}
+		if matching++; matching%parts == part%parts {
 			chosen = append(chosen, i+1)
 		}
 	}

@@ -14,6 +14,7 @@ const (
 	MaxKept        = 4096      // reports that an executor keeps, beside the attempts that run
 	MaxRecorded    = 64 << 10  // bytes of an output that goes into the ledger
 	MaxWhy         = 4 << 10   // bytes of an error's text; the rest is cut
+	MaxVersions    = 500       // of functions that a Resume puts in place of others
 	MaxSlots       = 1 << 16   // attempts that a member runs at once
 )
 
