@@ -32,9 +32,14 @@ func (b *bedOf) join(name string, s Settings) *cluster.Node {
 		log.SetOutput(b.t.Output())
 		s.Log = log
 	}
+	s.host = name
 	cfg := cluster.Config{Name: name, Logger: log, Memory: 256 << 20, Services: []cluster.Service{s.Service()}}
-	if len(b.nodes) > 0 {
-		cfg.Seeds = []string{b.nodes[0].ControlAddr()}
+	for _, o := range b.nodes {
+		select {
+		case <-o.Done():
+		default:
+			cfg.Seeds = []string{o.ControlAddr()}
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -378,9 +383,9 @@ func TestControllersNodeStartsAgain(t *testing.T) {
 	s := Settings{Dir: t.TempDir()}
 	b := &bedOf{t: t}
 	work := Func0("work", 1, func(c Context) (string, error) { e.add("work"); return "well", g.pass(c, "work") })
+	a := b.join("a", s)
 	b.join("other", Settings{})
 	n := b.join("b", Settings{Tasks: Tasks(work)})
-	a := b.join("a", s)
 	r, err := Start(within(t), n, "x", work.Bind())
 	if err != nil {
 		t.Fatal(err)
