@@ -21,11 +21,31 @@ import (
 type bedOf struct {
 	t     testing.TB
 	nodes []*cluster.Node
+	ports map[string]int // by name: of nodes that others know from before; 0: any
 }
 
 // join adds a node, which leaves when the test ends.
 func (b *bedOf) join(name string, s Settings) *cluster.Node {
 	b.t.Helper()
+	var seeds []string
+	for _, o := range b.nodes {
+		select {
+		case <-o.Done():
+		default:
+			seeds = []string{o.ControlAddr()}
+		}
+	}
+	n, err := b.start(name, seeds, s)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.nodes = append(b.nodes, n)
+	b.t.Cleanup(func() { leave(b.t, n) })
+	return n
+}
+
+// start starts a node. Each is on a machine of its own, as far as the ledger knows.
+func (b *bedOf) start(name string, seeds []string, s Settings) (*cluster.Node, error) {
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	if testing.Verbose() {
@@ -33,23 +53,9 @@ func (b *bedOf) join(name string, s Settings) *cluster.Node {
 		s.Log = log
 	}
 	s.host = name
-	cfg := cluster.Config{Name: name, Logger: log, Memory: 256 << 20, Services: []cluster.Service{s.Service()}}
-	for _, o := range b.nodes {
-		select {
-		case <-o.Done():
-		default:
-			cfg.Seeds = []string{o.ControlAddr()}
-		}
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	n, err := cluster.Join(ctx, cfg)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.nodes = append(b.nodes, n)
-	b.t.Cleanup(func() { leave(b.t, n) })
-	return n
+	return cluster.Join(ctx, cluster.Config{Name: name, ControlPort: b.ports[name], Seeds: seeds, Logger: log, Memory: 256 << 20, Services: []cluster.Service{s.Service()}})
 }
 
 func leave(t testing.TB, n *cluster.Node) {
