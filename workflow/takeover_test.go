@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/cluster"
 )
@@ -137,5 +139,50 @@ func TestAllNodesStartAgain(t *testing.T) {
 	r, err = Attach[string](within(t), all[1], "big")
 	if got := result(t, r, err); got != strings.Repeat("b", 200_000) {
 		t.Errorf("the result has %d bytes", len(got))
+	}
+}
+
+// A panic of the controller's actor ends its tenure, and the next controller goes on; one of the service's actor leaves attempts
+// and calls as they are.
+func TestPanics(t *testing.T) {
+	var e effects
+	g := newGate()
+	one := Func0("one", 1, func(c Context) (int, error) { e.add("one"); return 1, g.pass(c, "one") })
+	two := Func1("two", 1, func(_ Context, n int) (int, error) { e.add("two"); return n + 1, nil })
+	b := &bedOf{t: t}
+	n := b.join("a", Settings{Dir: t.TempDir(), Tasks: Tasks(one, two)})
+	events := n.Events(t.Context())
+	r, err := Start(within(t), n, "x", two.Bind(one.Bind()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.await(t)
+	service, _ := n.Service(Name)
+	controller := actor.NewPID(service.Address, fmt.Sprintf("%s-%d", Name, r.uid.Epoch))
+	n.System().Root.Send(controller, actors.Crash{})
+	stopped(t, events, controller.Id)
+	n.System().Root.Send(service, actors.Crash{})
+	close(g.open)
+	if got := result(t, r, nil); got != 2 || e.String() != "one two" {
+		t.Errorf("the result is %d after %s", got, &e)
+	}
+	again, err := Start(within(t), n, "y", two.Bind(one.Bind()))
+	if result(t, again, err); again.uid.Epoch <= r.uid.Epoch {
+		t.Errorf("the run of the next controller has the epoch %d after %d", again.uid.Epoch, r.uid.Epoch)
+	}
+}
+
+// stopped waits until an actor was stopped by a panic.
+func stopped(t *testing.T, events <-chan actors.Event, id string) {
+	t.Helper()
+	for {
+		select {
+		case e := <-events:
+			if s, is := e.(actors.ActorStopped); is && strings.Contains(s.Actor, id) {
+				return
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("the actor %s was not stopped", id)
+		}
 	}
 }
