@@ -352,6 +352,7 @@ var kinds = func() map[string]Event {
 		ShardMoved{}, ShardLost{}, ShardWarm{}, MessageUnsendable{},
 		BarrierEntered{}, BarrierFired{}, BarrierLate{}, BarrierExpired{}, BarrierKnee{}, BarrierRemoved{}, BarrierEmptied{}, BarrierTookOver{},
 		GroupFormed{}, GroupRevoked{}, GroupMemberFailed{},
+		ReplicaReplaced{}, ReplicaHalted{}, LedgerMet{},
 		ActorRestarted{}, ActorStopped{}, EventsLost{},
 	} {
 		all[e.Kind()] = e

@@ -36,6 +36,7 @@ type call struct {
 	heard  time.Duration  // when a controller has answered, or the call began
 	why    string         // the last request had no answer
 	repeat bool           // an earlier request may have taken effect
+	open   bool           // a controller has said that the run has not ended
 }
 
 const (
@@ -170,8 +171,8 @@ func (c *Caller) expired(k *call) bool {
 	if why == "" {
 		kind, why = phalanx.ErrDeadline, "the time is over"
 	}
-	if why == notEnded {
-		kind = phalanx.ErrDeadline
+	if k.open && c.now-k.heard < roundWait+lateAnswer {
+		kind, why = phalanx.ErrDeadline, notEnded
 	}
 	c.emit(Returned{Number: k.Number, Answer: core.Answer{Err: failed(kind, "", "%s", why)}})
 	return true
@@ -208,7 +209,7 @@ func (c *Caller) replied(ev Replied) {
 		k.to, k.why, k.repeat = "", fmt.Sprintf("node %s: %s", ev.From, reason(err)), true
 		c.wait(k, againPause)
 	case awaits && errors.Is(err, phalanx.ErrDeadline):
-		k.to, k.why, k.heard, k.doubts = "", notEnded, c.now, false
+		k.to, k.open, k.heard, k.doubts = "", true, c.now, false
 		c.wait(k, 0)
 	case forgets && k.repeat && errors.Is(err, phalanx.ErrDeleted): // by the request before
 		c.end(k)
@@ -268,13 +269,14 @@ func (c *Caller) redirected(ev Redirected) {
 
 // leads takes that a node is the controller's, unless a later one is known.
 func (c *Caller) leads(n phalanx.NodeID, epoch uint64) {
-	if epoch < c.epoch || n == c.leader || !slices.Contains(c.members, n) {
+	if epoch < c.epoch || epoch == c.epoch && n == c.leader || !slices.Contains(c.members, n) {
 		return
 	}
+	later := epoch > c.epoch
 	c.leader, c.epoch = n, epoch
 	for _, k := range c.sorted() {
 		k.doubts, k.search = false, 0
-		if k.to != n { // what it has asked for elsewhere is lost
+		if k.to != n || later { // what it has asked of another controller is lost
 			k.repeat = k.repeat || k.to != ""
 			k.to = ""
 			c.wait(k, 0)

@@ -1,6 +1,8 @@
 package workflow
 
 import (
+	"cmp"
+
 	"github.com/phalanx-go/phalanx"
 )
 
@@ -8,7 +10,7 @@ import (
 const (
 	MaxWhole  = 256 << 10 // bytes of a letter that goes in one message; longer ones are cut
 	MaxLetter = 96 << 20  // bytes of any letter
-	maxJoined = 256 << 20 // bytes of letters of which not all pieces are there
+	maxJoined = 256 << 20 // bytes of all letters of which not all pieces are there
 )
 
 // Piece is a part of a letter that is too long for one message.
@@ -33,6 +35,7 @@ type Joiner struct {
 	letters map[phalanx.NodeID]*letter
 	order   []phalanx.NodeID // of letters, the oldest first
 	bytes   int
+	most    int // bytes of letters of which not all pieces are there; 0: maxJoined
 }
 
 type letter struct {
@@ -68,7 +71,7 @@ func (j *Joiner) Join(from phalanx.NodeID, p Piece) []byte {
 		j.Forget(from)
 		return l.bytes
 	}
-	for j.bytes > maxJoined {
+	for j.bytes > cmp.Or(j.most, maxJoined) {
 		j.Forget(j.order[0])
 	}
 	return nil
