@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -56,6 +57,18 @@ type open struct {
 }
 
 func openService(n *cluster.Node, s Settings, f folder) *open {
+	if s.Log == nil {
+		s.Log = n.Log()
+	}
+	if s.endProcess == nil {
+		s.endProcess = func(why string) {
+			s.Log.Errorf("the process ends: %s", why)
+			os.Exit(exitOutlived)
+		}
+	}
+	if f.err != nil {
+		s.Log.Error(f.err)
+	}
 	o := &open{node: n, settings: s, guard: actors.StopOnPanic(s.Log), caller: flow.NewCaller(), calls: map[uint64]*asked{}, restores: map[uint64]*restoration{}}
 	var first [8]byte
 	_, _ = rand.Read(first[:]) // numbers of an earlier process of the same name may be under way
@@ -133,11 +146,6 @@ func (o *open) lead(ctx context.Context, root *actor.RootContext, self *actor.PI
 
 // afterPanic is the pause before a controller that has ended by itself is followed by the next one.
 const afterPanic = 500 * time.Millisecond
-
-// publish tells people what has happened.
-func (o *open) publish(n core.News) {
-	o.settings.Log.WithField("news", fmt.Sprintf("%T", n)).Infof("%+v", n)
-}
 
 // rebirth begins the life of an incarnation of the node.
 func (o *open) rebirth(self phalanx.NodeID) {

@@ -156,7 +156,9 @@ func (s *service) heard(c actor.Context, from phalanx.NodeID, letter any) {
 	case flow.Elsewhere:
 		s.call(c, flow.Redirected{From: from, Elsewhere: m})
 	case flow.Restore:
-		o.life.putAgain(from, m)
+		if o.life != nil {
+			o.life.putAgain(from, m)
+		}
 	case flow.Restored:
 		s.restored(c, from, m)
 	case flow.Piece:

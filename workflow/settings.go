@@ -2,8 +2,6 @@ package workflow
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"runtime"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -27,7 +25,7 @@ type Settings struct {
 	Dir   string
 	Tasks *Registry          // that the node can run; nil: none
 	Slots int                // attempts that may run here at once; default twice the number of CPUs
-	Log   logrus.FieldLogger // nil: nothing is logged
+	Log   logrus.FieldLogger // default: the node's
 
 	Seeds []string // control addresses of nodes to ask for the ledger before this node is in a cluster
 
@@ -42,17 +40,6 @@ func Service() cluster.Service { return Settings{}.Service() }
 func (s Settings) Service() cluster.Service {
 	if s.Slots <= 0 {
 		s.Slots = 2 * runtime.NumCPU()
-	}
-	if s.Log == nil {
-		log := logrus.New()
-		log.SetOutput(io.Discard)
-		s.Log = log
-	}
-	if s.endProcess == nil {
-		s.endProcess = func(why string) {
-			s.Log.Errorf("the process ends: %s", why)
-			os.Exit(exitOutlived)
-		}
 	}
 	f := openFolder(s)
 	service := cluster.Service{Name: Name, Actor: func(n *cluster.Node) *actor.Props {
@@ -77,9 +64,7 @@ func openFolder(s Settings) (f folder) {
 	if s.Dir != "" {
 		d, err := disk.Open(s.Dir, disk.Options{Log: s.Log})
 		if err != nil {
-			err = fmt.Errorf("the node's folder for workflows cannot be used: %w", err)
-			s.Log.Error(err)
-			return folder{err: err}
+			return folder{err: fmt.Errorf("the node's folder for workflows cannot be used: %w", err)}
 		}
 		f.disk = d
 	}
