@@ -78,6 +78,7 @@ type Node struct {
 // After 5 s it returns without that, and logs a warning. The caller must Leave, and Close the node if it is to end although
 // Leave has failed.
 func Join(ctx context.Context, cfg Config) (*Node, error) {
+	cfg.Services = withNeeded(cfg.Services)
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}

@@ -20,10 +20,21 @@ type Service struct {
 	Name  string // of the actor, and of the feature in the view
 	Actor func(*Node) *actor.Props
 
+	// With are services that this one needs: they start before it, as if they stood before it in Config.Services.
+	With []Service
+
 	// Resume, if it is set, says that a disk of this node belongs to a cluster, of which all nodes may have been
 	// stopped. Then Join begins no cluster: it enters that of Seeds or of the nodes at these addresses, if there is one,
 	// or does as the service says (Node.Begin, Node.Enter).
 	Resume *Resume
+}
+
+// withNeeded returns services with those that they need, each behind these.
+func withNeeded(services []Service) (all []Service) {
+	for _, s := range services {
+		all = append(append(all, withNeeded(s.With)...), s)
+	}
+	return all
 }
 
 // Viewed tells a service a new view, and as which incarnation the node is in it.

@@ -3,7 +3,6 @@ package workflow
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -93,7 +92,7 @@ func named(op, id string, err error) error {
 	return &c
 }
 
-// ask has a service make a call for an actor.
+// asks makes a call for an actor.
 func (s *service) asks(c actor.Context, op, id string, what core.Call, within time.Duration, reply func(core.Answer, error) any) {
 	if within <= 0 {
 		within = callWithin
@@ -114,4 +113,4 @@ func invalidID(op, id string) error {
 	return nil
 }
 
-var errNoSteps = fmt.Errorf("the step is zero: bind a task")
+var errNoSteps = errors.New("the step is zero: bind a task")

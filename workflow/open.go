@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -19,8 +21,7 @@ import (
 	"github.com/phalanx-go/phalanx/messages"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
-	"github.com/phalanx-go/phalanx/workflow/internal/disk"
-	"github.com/phalanx-go/phalanx/workflow/internal/single"
+	"github.com/phalanx-go/phalanx/workflow/internal/keeper"
 )
 
 // open is the state that outlives the actor's instance, which another one follows after a panic: attempts go on.
@@ -31,7 +32,6 @@ type open struct {
 
 	disk    durable.Store // nil: none
 	log     durable.Log
-	ledger  uint64
 	openErr error // of the folder
 
 	pid      *actor.PID // of the actor
@@ -56,26 +56,28 @@ type open struct {
 	wait sync.WaitGroup     // for it
 }
 
-func openService(n *cluster.Node, s Settings) *open {
+func openService(n *cluster.Node, s Settings, f folder) *open {
+	if s.Log == nil {
+		s.Log = n.Log()
+	}
+	if s.endProcess == nil {
+		s.endProcess = func(why string) {
+			s.Log.Errorf("the process ends: %s", why)
+			os.Exit(exitOutlived)
+		}
+	}
+	if f.err != nil {
+		s.Log.Error(f.err)
+	}
 	o := &open{node: n, settings: s, guard: actors.StopOnPanic(s.Log), caller: flow.NewCaller(), calls: map[uint64]*asked{}, restores: map[uint64]*restoration{}}
 	var first [8]byte
 	_, _ = rand.Read(first[:]) // numbers of an earlier process of the same name may be under way
 	o.number = binary.BigEndian.Uint64(first[:]) >> 16
 	o.streams = o.number
-	if s.Dir == "" {
-		return o
+	if f.disk != nil {
+		o.disk, o.log = f.disk, f.keeper
 	}
-	d, err := disk.Open(s.Dir, disk.Options{Log: s.Log})
-	if err == nil {
-		var l *single.Log
-		if l, err = single.New(d); err == nil {
-			o.disk, o.log, o.ledger = d, l, l.ID()
-			return o
-		}
-		_ = d.Close()
-	}
-	o.openErr = fmt.Errorf("the node's folder for workflows cannot be used: %w", err)
-	s.Log.Error(o.openErr)
+	o.openErr = f.err
 	return o
 }
 
@@ -87,14 +89,6 @@ func (o *open) diskName() string {
 	return strconv.FormatUint(o.disk.Identity().Disk, 16)
 }
 
-// boot counts how often the ledger's disk was opened: numbers of views begin anew with the process.
-func (o *open) boot() uint64 {
-	if o.disk == nil {
-		return 0
-	}
-	return o.disk.Identity().Opens
-}
-
 // begin has the node take part in the ledger, once.
 func (o *open) begin(root *actor.RootContext, self *actor.PID) {
 	o.pid = self
@@ -104,7 +98,7 @@ func (o *open) begin(root *actor.RootContext, self *actor.PID) {
 	ctx, stop := context.WithCancel(context.Background())
 	o.stop = stop
 	o.wait.Go(func() {
-		if err := o.log.Run(ctx, func(t durable.Tenure) { o.lead(ctx, root, self, t) }); err != nil {
+		if err := o.log.Run(ctx, func(t durable.Tenure) { o.lead(ctx, root, self, t) }); err != nil && ctx.Err() == nil && !errors.Is(err, durable.ErrClosed) {
 			o.settings.Log.Errorf("this node takes part in the ledger of workflows no more: %v", err)
 		}
 	})
@@ -113,7 +107,12 @@ func (o *open) begin(root *actor.RootContext, self *actor.PID) {
 // lead hosts the controller of a tenure until one of them has ended.
 func (o *open) lead(ctx context.Context, root *actor.RootContext, self *actor.PID, t durable.Tenure) {
 	ended := make(chan struct{})
-	cfg := core.ControllerConfig{Ledger: o.ledger, Epoch: t.Epoch()}
+	ledger, err := strconv.ParseUint(o.disk.Identity().Cluster, 16, 64)
+	if err != nil { // a folder has been bound to its ledger before a tenure of it begins
+		o.settings.Log.Errorf("the folder belongs to %q, which is no ledger", o.disk.Identity().Cluster)
+		return
+	}
+	cfg := core.ControllerConfig{Ledger: ledger, Epoch: t.Epoch()}
 	props := actor.PropsFromProducer(func() actor.Actor {
 		return &controller{tenure: t, core: flow.NewTenure(cfg, rows{}, o.node.Now()), clock: o.node.Now, log: o.settings.Log, ended: ended, publish: o.publish,
 			post: func(to phalanx.NodeID, letter any) { o.postFrom(root, self, to, letter) }}
@@ -134,18 +133,19 @@ func (o *open) lead(ctx context.Context, root *actor.RootContext, self *actor.PI
 	root.Send(self, led{pid})
 	select {
 	case <-t.Done():
+		return
 	case <-ctx.Done():
+		return
 	case <-time.After(afterPanic):
+	}
+	// The controller has panicked, or cannot lead. The next one needs a greater epoch: the replica begins anew.
+	if pid, ok := o.node.Service(keeper.Name); ok {
+		root.Send(pid, actors.Crash{})
 	}
 }
 
 // afterPanic is the pause before a controller that has ended by itself is followed by the next one.
 const afterPanic = 500 * time.Millisecond
-
-// publish tells people what has happened.
-func (o *open) publish(n core.News) {
-	o.settings.Log.WithField("news", fmt.Sprintf("%T", n)).Infof("%+v", n)
-}
 
 // rebirth begins the life of an incarnation of the node.
 func (o *open) rebirth(self phalanx.NodeID) {

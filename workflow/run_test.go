@@ -21,30 +21,41 @@ import (
 type bedOf struct {
 	t     testing.TB
 	nodes []*cluster.Node
+	ports map[string]int // by name: of nodes that others know from before; 0: any
 }
 
 // join adds a node, which leaves when the test ends.
 func (b *bedOf) join(name string, s Settings) *cluster.Node {
 	b.t.Helper()
-	log := logrus.New()
-	log.SetOutput(io.Discard)
-	if testing.Verbose() {
-		log.SetOutput(b.t.Output())
-		s.Log = log
+	var seeds []string
+	for _, o := range b.nodes {
+		select {
+		case <-o.Done():
+		default:
+			seeds = []string{o.ControlAddr()}
+		}
 	}
-	cfg := cluster.Config{Name: name, Logger: log, Memory: 256 << 20, Services: []cluster.Service{s.Service()}}
-	if len(b.nodes) > 0 {
-		cfg.Seeds = []string{b.nodes[0].ControlAddr()}
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	n, err := cluster.Join(ctx, cfg)
+	n, err := b.start(name, seeds, s)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	b.nodes = append(b.nodes, n)
 	b.t.Cleanup(func() { leave(b.t, n) })
 	return n
+}
+
+// start starts a node. Each is on a machine of its own, as far as the ledger knows.
+func (b *bedOf) start(name string, seeds []string, s Settings) (*cluster.Node, error) {
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	if testing.Verbose() {
+		log.SetOutput(b.t.Output())
+		s.Log = log
+	}
+	s.host = name
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return cluster.Join(ctx, cluster.Config{Name: name, ControlPort: b.ports[name], Seeds: seeds, Logger: log, Memory: 256 << 20, Services: []cluster.Service{s.Service()}})
 }
 
 func leave(t testing.TB, n *cluster.Node) {
@@ -378,9 +389,9 @@ func TestControllersNodeStartsAgain(t *testing.T) {
 	s := Settings{Dir: t.TempDir()}
 	b := &bedOf{t: t}
 	work := Func0("work", 1, func(c Context) (string, error) { e.add("work"); return "well", g.pass(c, "work") })
+	a := b.join("a", s)
 	b.join("other", Settings{})
 	n := b.join("b", Settings{Tasks: Tasks(work)})
-	a := b.join("a", s)
 	r, err := Start(within(t), n, "x", work.Bind())
 	if err != nil {
 		t.Fatal(err)

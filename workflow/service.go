@@ -113,7 +113,7 @@ func (s *service) viewed(c actor.Context, m cluster.Viewed) {
 	}
 	nodes, _ := m.View.IDs(Name)
 	o.members = nodes
-	o.view = core.Members{View: core.ViewNumber{Boot: o.boot(), Number: m.View.Number}, Nodes: nodes}
+	o.view = core.Members{View: core.ViewNumber{Boot: m.View.Restarts, Number: m.View.Number}, Nodes: nodes}
 	if o.controller != nil {
 		c.Send(o.controller, flow.View{Members: o.view})
 	}
@@ -156,7 +156,9 @@ func (s *service) heard(c actor.Context, from phalanx.NodeID, letter any) {
 	case flow.Elsewhere:
 		s.call(c, flow.Redirected{From: from, Elsewhere: m})
 	case flow.Restore:
-		o.life.putAgain(from, m)
+		if o.life != nil {
+			o.life.putAgain(from, m)
+		}
 	case flow.Restored:
 		s.restored(c, from, m)
 	case flow.Piece:

@@ -1,15 +1,17 @@
 package workflow
 
 import (
-	"io"
-	"os"
+	"fmt"
 	"runtime"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/sirupsen/logrus"
 
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/durable"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
+	"github.com/phalanx-go/phalanx/workflow/internal/disk"
+	"github.com/phalanx-go/phalanx/workflow/internal/keeper"
 )
 
 // Name is the name of the service's actor, and of the feature that members have in the view.
@@ -23,34 +25,55 @@ type Settings struct {
 	Dir   string
 	Tasks *Registry          // that the node can run; nil: none
 	Slots int                // attempts that may run here at once; default twice the number of CPUs
-	Log   logrus.FieldLogger // nil: nothing is logged
+	Log   logrus.FieldLogger // default: the node's
+
+	Seeds []string // control addresses of nodes to ask for the ledger before this node is in a cluster
 
 	endProcess func(why string) // tests set it
+	host       string           // tells machines apart: tests set it
 }
 
 // Service has a node take part in workflows: it belongs into cluster.Config.Services.
 func Service() cluster.Service { return Settings{}.Service() }
 
-// Service is Service with other settings than the default ones.
+// Service is Service with other settings than the default ones. It opens the folder, and is for one node.
 func (s Settings) Service() cluster.Service {
 	if s.Slots <= 0 {
 		s.Slots = 2 * runtime.NumCPU()
 	}
-	if s.Log == nil {
-		log := logrus.New()
-		log.SetOutput(io.Discard)
-		s.Log = log
-	}
-	if s.endProcess == nil {
-		s.endProcess = func(why string) {
-			s.Log.Errorf("the process ends: %s", why)
-			os.Exit(exitOutlived)
-		}
-	}
-	return cluster.Service{Name: Name, Actor: func(n *cluster.Node) *actor.Props {
-		o := openService(n, s)
+	f := openFolder(s)
+	service := cluster.Service{Name: Name, Actor: func(n *cluster.Node) *actor.Props {
+		o := openService(n, s, f)
 		return actor.PropsFromProducer(func() actor.Actor { return &service{node: n, open: o} }, actor.WithMailbox(actor.UnboundedLockfree()))
 	}}
+	if f.keeper != nil {
+		service.With = []cluster.Service{f.keeper.Service()}
+	}
+	return service
+}
+
+// folder is a node's folder, with its part of the ledger.
+type folder struct {
+	disk   durable.Store  // nil: there is none
+	keeper *keeper.Keeper // nil: the folder cannot be used
+	err    error          // why
+}
+
+// openFolder opens the folder. A node without one, or whose folder cannot be used, keeps no replica.
+func openFolder(s Settings) (f folder) {
+	if s.Dir != "" {
+		d, err := disk.Open(s.Dir, disk.Options{Log: s.Log})
+		if err != nil {
+			return folder{err: fmt.Errorf("the node's folder for workflows cannot be used: %w", err)}
+		}
+		f.disk = d
+	}
+	k, err := keeper.New(keeper.Settings{Store: f.disk, Host: s.host, Seeds: s.Seeds})
+	if err != nil {
+		panic(fmt.Sprintf("workflow: the settings of the ledger: %v", err)) // they are the defaults
+	}
+	f.keeper = k
+	return f
 }
 
 // exitOutlived is the exit code of a process in which an attempt outlives the node's lease.

@@ -269,13 +269,14 @@ func (c *Caller) redirected(ev Redirected) {
 
 // leads takes that a node is the controller's, unless a later one is known.
 func (c *Caller) leads(n phalanx.NodeID, epoch uint64) {
-	if epoch < c.epoch || n == c.leader || !slices.Contains(c.members, n) {
+	if epoch < c.epoch || epoch == c.epoch && n == c.leader || !slices.Contains(c.members, n) {
 		return
 	}
+	later := epoch > c.epoch
 	c.leader, c.epoch = n, epoch
 	for _, k := range c.sorted() {
 		k.doubts, k.search = false, 0
-		if k.to != n { // what it has asked for elsewhere is lost
+		if k.to != n || later { // what it has asked of another controller is lost
 			k.repeat = k.repeat || k.to != ""
 			k.to = ""
 			c.wait(k, 0)

@@ -69,10 +69,12 @@ func TestCallerSearchesForTheController(t *testing.T) {
 	s.does(elsewhere("a", false, "", 0), "ask b")
 	s.due("ask c") // b has not answered
 	s.does(elsewhere("c", true, "b", 3), "ask b")
+	s.does(Leads{Node: "b", Epoch: 3})
 	s.does(Leads{Node: "c", Epoch: 4}, "ask c")
 	s.does(elsewhere("c", true, "b", 3), "ask a")  // that is no news, and the next one is not known
 	s.does(elsewhere("a", false, "c", 4), "ask b") // c has said that its tenure is over
 	s.does(Leads{Node: "c", Epoch: 5}, "ask c")
+	s.does(Leads{Node: "c", Epoch: 7}, "ask c") // the one of epoch 5 may have ended without an answer
 	s.does(Around{Self: "a", Nodes: []phalanx.NodeID{"a", "b"}}, "ask a")
 	s.does(Replied{From: "b", Reply: Reply{Number: 1}}, "return <nil>") // an answer counts whoever was asked last
 	s.does(Replied{From: "b", Reply: Reply{Number: 1}})

@@ -100,8 +100,6 @@ type machine struct {
 	id      phalanx.NodeID
 	member  *workflow.Member
 	caller  *workflow.Caller
-	joiner  workflow.Joiner
-	streams uint64
 	lead    *leader
 	follows workflow.Follows
 	running map[core.AttemptID]bool
@@ -410,7 +408,7 @@ func (l *leader) carryOut(effects []workflow.TenureEffect) {
 		case workflow.Look:
 			later(workflow.Looked{Number: e.Number, Rows: w.look(e)})
 		case workflow.AskSure:
-			later(workflow.Assured{Number: e.Number})
+			later(workflow.Assured(e))
 		case workflow.Tell:
 			if o, is := e.Message.(core.Order); is {
 				g := o.Of.(*messages.Graph)

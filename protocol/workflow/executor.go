@@ -156,6 +156,9 @@ func (x *Executor) order(o Order) {
 	case len(x.running)+len(x.ended) >= MaxKept || x.bytes > MaxUncommitted:
 		x.send(Busy{Epoch: x.epoch, ID: o.ID})
 	case x.seen.add(o.Serial):
+		if x.lease > 0 && len(x.running) == 0 { // the node has wanted no lease meanwhile
+			x.lease = max(x.lease, x.now)
+		}
 		x.running[o.ID] = &attempt{order: o}
 		x.emit(RunAttempt{Order: o})
 		x.send(Taken{Epoch: x.epoch, ID: o.ID})
