@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
@@ -104,26 +106,33 @@ type fleet struct {
 // startFleet starts count nodes n1, n2 …, which become one cluster. The first
 // has flags of its own. Each has a folder in dir, unless that is "".
 func startFleet(ctx context.Context, environ []string, log io.Writer, count int, dir string, firsts, flags []string) (*fleet, error) {
-	f := &fleet{}
-	start := func(name string, flags ...string) (*process, error) {
-		folder := ""
-		if dir != "" {
-			folder = filepath.Join(dir, name)
+	f := &fleet{all: make([]*process, count)}
+	common := append([]string{"--bind=127.0.0.1", "--advertise=127.0.0.1", "--control-port=0", "--data-port=0", "--dir=", "--seeds="}, flags...)
+	placed := make([][]string, count)
+	from := 0
+	if dir == "" {
+		first, err := startNode(ctx, environ, log, "n1", slices.Concat(common, firsts)...)
+		if err != nil {
+			return nil, err
 		}
-		return startNode(ctx, environ, log, name, append(flags, "--dir="+folder)...)
+		f.all[0], from = first, 1
+		common = append(common, "--seeds="+first.Control)
+	} else {
+		var err error
+		if placed, err = places(count, dir); err != nil {
+			return nil, err
+		}
 	}
-	common := append([]string{"--bind=127.0.0.1", "--advertise=127.0.0.1", "--control-port=0", "--data-port=0"}, flags...)
-	first, err := start("n1", slices.Concat(common, []string{"--seeds="}, firsts)...)
-	if err != nil {
-		return nil, err
-	}
-	others := slices.Concat(common, []string{"--http=127.0.0.1:0", "--seeds=" + first.Control})
-	f.all = make([]*process, count)
-	f.all[0] = first
 	errs := make([]error, count)
 	var wg sync.WaitGroup
-	for i := 1; i < count; i++ {
-		wg.Go(func() { f.all[i], errs[i] = start(fmt.Sprint("n", i+1), slices.Clone(others)...) })
+	for i := from; i < count; i++ {
+		own := []string{"--http=127.0.0.1:0"}
+		if i == 0 {
+			own = firsts
+		}
+		wg.Go(func() {
+			f.all[i], errs[i] = startNode(ctx, environ, log, nodeName(i), slices.Concat(common, own, placed[i])...)
+		})
 	}
 	wg.Wait()
 	for _, err := range errs {
@@ -133,6 +142,34 @@ func startFleet(ctx context.Context, environ []string, log io.Writer, count int,
 		}
 	}
 	return f, nil
+}
+
+func nodeName(i int) string { return fmt.Sprint("n", i+1) }
+
+// mostSeeds bounds how many of the nodes with folders are seeds.
+const mostSeeds = 5
+
+// places returns flags for each of count nodes with folders in dir. Such nodes begin together, since no one of them
+// may know what all of them have kept: each knows from the start at which ports it finds the others.
+func places(count int, dir string) ([][]string, error) {
+	var all [][]string
+	var seeds []string
+	for i := range count {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, &phalanx.Error{Op: "start", Kind: phalanx.ErrUnavailable, Err: err}
+		}
+		defer l.Close() // no two nodes have the same port
+		_, port, _ := net.SplitHostPort(l.Addr().String())
+		all = append(all, []string{"--dir=" + filepath.Join(dir, nodeName(i)), "--control-port=" + port})
+		if i < mostSeeds {
+			seeds = append(seeds, l.Addr().String())
+		}
+	}
+	for i := range all {
+		all[i] = append(all[i], "--seeds="+strings.Join(seeds, ","))
+	}
+	return all, nil
 }
 
 // end ends all children and returns when they have ended.
