@@ -352,6 +352,8 @@ var kinds = func() map[string]Event {
 		ShardMoved{}, ShardLost{}, ShardWarm{}, MessageUnsendable{},
 		BarrierEntered{}, BarrierFired{}, BarrierLate{}, BarrierExpired{}, BarrierKnee{}, BarrierRemoved{}, BarrierEmptied{}, BarrierTookOver{},
 		GroupFormed{}, GroupRevoked{}, GroupMemberFailed{},
+		ReplicaReplaced{}, ReplicaHalted{}, LedgerMet{},
+		RunStarted{}, RunClosed{}, RunStuck{}, AttemptFailed{}, AttemptLost{}, RecoveryBegan{}, TaskUndone{}, CheckpointFailed{}, ControllerTookOver{},
 		ActorRestarted{}, ActorStopped{}, EventsLost{},
 	} {
 		all[e.Kind()] = e

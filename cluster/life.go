@@ -58,6 +58,7 @@ type life struct {
 	viewed chan struct{} // has one once there is another view
 	fenced atomic.Bool
 	failed atomic.Bool   // an actor that it needs was stopped
+	renews atomic.Bool   // it ends for another cluster
 	done   chan struct{} // closed when it ends, or learns that it was removed
 	ending sync.Once
 
@@ -109,10 +110,8 @@ func (n *Node) begin() (*life, error) {
 	return l, nil
 }
 
-// join brings the incarnation into the cluster that the seeds are in or begin, or if there
-// are none into one of its own. With again it was a member before, together with those at the
-// addresses known.
-func (l *life) join(ctx context.Context, again bool, known ...string) error {
+// join brings the incarnation into a cluster.
+func (l *life) join(ctx context.Context, w way) error {
 	n := l.n
 	var err error
 	if l.detector, err = detector.Start(detector.Config{System: n.system, Remote: n.remote, Conns: l.conns, Self: l.id, Clock: n.clock, Log: l.log,
@@ -121,7 +120,8 @@ func (l *life) join(ctx context.Context, again bool, known ...string) error {
 	}
 	l.watching.Store(l.detector)
 	if l.members, err = membership.Start(membership.Config{
-		System: n.system, Remote: n.remote, Self: l.member(), Common: view.Common{Name: n.cfg.Cluster, Wire: wire.Version}, Shards: n.cfg.Shards, Voters: n.cfg.Voters, Seeds: n.cfg.Seeds, Members: known, Again: again && slices.ContainsFunc(slices.Concat(n.cfg.Seeds, known), func(s string) bool { return s != n.remote.Address() }),
+		System: n.system, Remote: n.remote, Self: l.member(), Common: view.Common{Name: n.cfg.Cluster, Wire: wire.Version}, Shards: n.cfg.Shards, Voters: n.cfg.Voters, Seeds: w.seeds, Members: w.known, Restarts: w.restarts,
+		Again: w.waits || w.again && slices.ContainsFunc(slices.Concat(w.seeds, w.known), func(s string) bool { return s != n.remote.Address() }),
 		Clock: n.clock, Log: l.log, OnView: l.learn, OnLease: l.leased, IdleAfter: idleAfter, OnAsked: l.asked, OnHeard: l.heard, OnUnanswered: l.unanswered, Via: l.via, Suspects: l.suspects, OnMajority: l.sees, OnBrought: l.brought, OnMet: l.met, OnFenced: l.onFenced}); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (l *life) join(ctx context.Context, again bool, known ...string) error {
 	if err := l.members.Join(ctx); err != nil {
 		return err
 	}
-	if err := l.entered(ctx); err != nil || again {
+	if err := l.entered(ctx); err != nil || w.again || w.waits {
 		return err
 	}
 	l.awaitRedundancy(ctx)

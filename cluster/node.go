@@ -58,6 +58,7 @@ type Node struct {
 	why    *phalanx.Error // it ended without leaving; written before done is closed
 
 	services []*actor.PID // in the order of the configuration's
+	resume   resume
 
 	mu         sync.Mutex
 	held       map[string]int64         // bytes that each service holds
@@ -77,6 +78,7 @@ type Node struct {
 // After 5 s it returns without that, and logs a warning. The caller must Leave, and Close the node if it is to end although
 // Leave has failed.
 func Join(ctx context.Context, cfg Config) (*Node, error) {
+	cfg.Services = withNeeded(cfg.Services)
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -127,10 +129,16 @@ func (n *Node) start(ctx context.Context) error {
 		if err := n.startServices(); err != nil {
 			return err
 		}
-		if err := l.join(ctx, false); !errors.Is(err, membership.ErrAnew) {
+		ordered, err := n.enter(ctx, l, n.nextWay(n.firstWay()))
+		switch {
+		case err == nil && ordered:
+			l.renew()
+			return nil
+		case ctx.Err() == nil && ordered, errors.Is(err, membership.ErrAnew):
+			l.end(true)
+		default:
 			return err
 		}
-		l.end(true)
 	}
 }
 

@@ -38,7 +38,7 @@ func (l *life) onFenced() {
 	l.fenced.Store(true)
 	l.store.Fence()
 	l.over()
-	if !l.failed.Load() {
+	if !l.failed.Load() && !l.renews.Load() {
 		l.log.Warn("the cluster has removed this node, which joins again unless another process has taken its name")
 	}
 	n.rejoining.Add(1)
@@ -107,6 +107,7 @@ func (n *Node) rejoin(old *life) *actors.NodeRejoined {
 	old.end(true)
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, 2*time.Second
+	ordered := false
 	l, err := backoff.Retry(n.background, func() (*life, error) {
 		l, err := n.begin()
 		if err != nil {
@@ -115,7 +116,7 @@ func (n *Node) rejoin(old *life) *actors.NodeRejoined {
 		l.before = old.totals()
 		ctx, cancel := context.WithTimeout(n.background, join.EnterFor)
 		defer cancel()
-		if err := l.join(ctx, true, known...); err != nil {
+		if ordered, err = n.enter(ctx, l, n.nextWay(way{seeds: n.cfg.Seeds, known: known, again: true})); err != nil {
 			l.log.WithError(err).Warn("the node could not join again yet")
 			l.end(true)
 			switch {
@@ -161,6 +162,9 @@ func (n *Node) rejoin(old *life) *actors.NodeRejoined {
 		return nil
 	}
 	l.log.Warnf("the node has joined again as %s", l.id)
+	if ordered {
+		defer l.renew()
+	}
 	return &actors.NodeRejoined{Node: l.id, Was: old.id, Took: time.Since(began)}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/idle"
@@ -18,6 +19,22 @@ import (
 type Service struct {
 	Name  string // of the actor, and of the feature in the view
 	Actor func(*Node) *actor.Props
+
+	// With are services that this one needs: they start before it, as if they stood before it in Config.Services.
+	With []Service
+
+	// Resume, if it is set, says that a disk of this node belongs to a cluster, of which all nodes may have been
+	// stopped. Then Join begins no cluster: it enters that of Seeds or of the nodes at these addresses, if there is one,
+	// or does as the service says (Node.Begin, Node.Enter).
+	Resume *Resume
+}
+
+// withNeeded returns services with those that they need, each behind these.
+func withNeeded(services []Service) (all []Service) {
+	for _, s := range services {
+		all = append(append(all, withNeeded(s.With)...), s)
+	}
+	return all
 }
 
 // Viewed tells a service a new view, and as which incarnation the node is in it.
@@ -118,6 +135,9 @@ func (n *Node) features() []string {
 	}
 	return names
 }
+
+// Log is the node's logger, which drops lines that repeat too often.
+func (n *Node) Log() logrus.FieldLogger { return n.log }
 
 // Now is the node's clock, which starts with it.
 func (n *Node) Now() time.Duration { return n.clock() }

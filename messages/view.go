@@ -38,7 +38,7 @@ func CommonFromProto(m *Common) view.Common { return view.Common{Name: m.GetName
 // ViewToProto returns v as a message.
 func ViewToProto(v view.View) *View {
 	m := &View{Number: v.Number, Left: v.Left, Cluster: string(v.Cluster), Common: CommonToProto(v.Common), Voters: fromStrings(v.Voters),
-		Former: string(v.Former), Members: make([]*Member, len(v.Members)), Shards: make([]*Shard, len(v.Shards))}
+		Former: string(v.Former), Restarts: v.Restarts, Members: make([]*Member, len(v.Members)), Shards: make([]*Shard, len(v.Shards))}
 	for i, member := range v.Members {
 		m.Members[i] = MemberToProto(member)
 	}
@@ -64,7 +64,7 @@ func (f *fields) view(m *View) view.View {
 		f.missing("view.shards")
 	}
 	v := view.View{Number: m.GetNumber(), Left: m.GetLeft(), Cluster: f.node("view.cluster", m.GetCluster()), Common: CommonFromProto(m.GetCommon()),
-		Voters: f.nodes("view.voters", m.GetVoters()), Former: f.maybeNode("view.former", m.GetFormer())}
+		Voters: f.nodes("view.voters", m.GetVoters()), Former: f.maybeNode("view.former", m.GetFormer()), Restarts: m.GetRestarts()}
 	for _, member := range m.GetMembers() {
 		v.Members = append(v.Members, f.member("view.member", member))
 	}

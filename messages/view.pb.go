@@ -248,6 +248,7 @@ type View struct {
 	Common        *Common                `protobuf:"bytes,7,opt,name=common,proto3" json:"common,omitempty"`
 	Former        string                 `protobuf:"bytes,8,opt,name=former,proto3" json:"former,omitempty"`   // who has formed the cluster anew, if somebody has
 	Missing       []*Member              `protobuf:"bytes,9,rep,name=missing,proto3" json:"missing,omitempty"` // then
+	Restarts      uint64                 `protobuf:"varint,10,opt,name=restarts,proto3" json:"restarts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -343,6 +344,13 @@ func (x *View) GetMissing() []*Member {
 		return x.Missing
 	}
 	return nil
+}
+
+func (x *View) GetRestarts() uint64 {
+	if x != nil {
+		return x.Restarts
+	}
+	return 0
 }
 
 type ViewCommand struct {
@@ -1748,7 +1756,7 @@ const file_messages_view_proto_rawDesc = "" +
 	"\alost_at\x18\x05 \x01(\x04R\x06lostAt\"0\n" +
 	"\x06Common\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04wire\x18\x02 \x01(\tR\x04wire\"\xa3\x02\n" +
+	"\x04wire\x18\x02 \x01(\tR\x04wire\"\xbf\x02\n" +
 	"\x04View\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12)\n" +
@@ -1758,7 +1766,9 @@ const file_messages_view_proto_rawDesc = "" +
 	"\x04left\x18\x06 \x01(\x04R\x04left\x12'\n" +
 	"\x06common\x18\a \x01(\v2\x0f.phalanx.CommonR\x06common\x12\x16\n" +
 	"\x06former\x18\b \x01(\tR\x06former\x12)\n" +
-	"\amissing\x18\t \x03(\v2\x0f.phalanx.MemberR\amissing\"\x97\x02\n" +
+	"\amissing\x18\t \x03(\v2\x0f.phalanx.MemberR\amissing\x12\x1a\n" +
+	"\brestarts\x18\n" +
+	" \x01(\x04R\brestarts\"\x97\x02\n" +
 	"\vViewCommand\x123\n" +
 	"\n" +
 	"add_member\x18\x01 \x01(\v2\x12.phalanx.AddMemberH\x00R\taddMember\x12<\n" +

@@ -391,6 +391,12 @@ type WorkflowRecord struct {
 	//	*WorkflowRecord_Failing
 	//	*WorkflowRecord_Compensated
 	//	*WorkflowRecord_Closed
+	//	*WorkflowRecord_Unsaved
+	//	*WorkflowRecord_Expanded
+	//	*WorkflowRecord_Slept
+	//	*WorkflowRecord_Signalled
+	//	*WorkflowRecord_Cancelled
+	//	*WorkflowRecord_Resumed
 	Record        isWorkflowRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -505,6 +511,60 @@ func (x *WorkflowRecord) GetClosed() *WorkflowClosed {
 	return nil
 }
 
+func (x *WorkflowRecord) GetUnsaved() *WorkflowUnsaved {
+	if x != nil {
+		if x, ok := x.Record.(*WorkflowRecord_Unsaved); ok {
+			return x.Unsaved
+		}
+	}
+	return nil
+}
+
+func (x *WorkflowRecord) GetExpanded() *WorkflowExpanded {
+	if x != nil {
+		if x, ok := x.Record.(*WorkflowRecord_Expanded); ok {
+			return x.Expanded
+		}
+	}
+	return nil
+}
+
+func (x *WorkflowRecord) GetSlept() *WorkflowSlept {
+	if x != nil {
+		if x, ok := x.Record.(*WorkflowRecord_Slept); ok {
+			return x.Slept
+		}
+	}
+	return nil
+}
+
+func (x *WorkflowRecord) GetSignalled() *WorkflowSignalled {
+	if x != nil {
+		if x, ok := x.Record.(*WorkflowRecord_Signalled); ok {
+			return x.Signalled
+		}
+	}
+	return nil
+}
+
+func (x *WorkflowRecord) GetCancelled() *WorkflowCancelled {
+	if x != nil {
+		if x, ok := x.Record.(*WorkflowRecord_Cancelled); ok {
+			return x.Cancelled
+		}
+	}
+	return nil
+}
+
+func (x *WorkflowRecord) GetResumed() *WorkflowResumed {
+	if x != nil {
+		if x, ok := x.Record.(*WorkflowRecord_Resumed); ok {
+			return x.Resumed
+		}
+	}
+	return nil
+}
+
 type isWorkflowRecord_Record interface {
 	isWorkflowRecord_Record()
 }
@@ -541,6 +601,30 @@ type WorkflowRecord_Closed struct {
 	Closed *WorkflowClosed `protobuf:"bytes,8,opt,name=closed,proto3,oneof"`
 }
 
+type WorkflowRecord_Unsaved struct {
+	Unsaved *WorkflowUnsaved `protobuf:"bytes,9,opt,name=unsaved,proto3,oneof"`
+}
+
+type WorkflowRecord_Expanded struct {
+	Expanded *WorkflowExpanded `protobuf:"bytes,10,opt,name=expanded,proto3,oneof"`
+}
+
+type WorkflowRecord_Slept struct {
+	Slept *WorkflowSlept `protobuf:"bytes,11,opt,name=slept,proto3,oneof"`
+}
+
+type WorkflowRecord_Signalled struct {
+	Signalled *WorkflowSignalled `protobuf:"bytes,12,opt,name=signalled,proto3,oneof"`
+}
+
+type WorkflowRecord_Cancelled struct {
+	Cancelled *WorkflowCancelled `protobuf:"bytes,13,opt,name=cancelled,proto3,oneof"`
+}
+
+type WorkflowRecord_Resumed struct {
+	Resumed *WorkflowResumed `protobuf:"bytes,14,opt,name=resumed,proto3,oneof"`
+}
+
 func (*WorkflowRecord_Begun) isWorkflowRecord_Record() {}
 
 func (*WorkflowRecord_Ended) isWorkflowRecord_Record() {}
@@ -556,6 +640,18 @@ func (*WorkflowRecord_Failing) isWorkflowRecord_Record() {}
 func (*WorkflowRecord_Compensated) isWorkflowRecord_Record() {}
 
 func (*WorkflowRecord_Closed) isWorkflowRecord_Record() {}
+
+func (*WorkflowRecord_Unsaved) isWorkflowRecord_Record() {}
+
+func (*WorkflowRecord_Expanded) isWorkflowRecord_Record() {}
+
+func (*WorkflowRecord_Slept) isWorkflowRecord_Record() {}
+
+func (*WorkflowRecord_Signalled) isWorkflowRecord_Record() {}
+
+func (*WorkflowRecord_Cancelled) isWorkflowRecord_Record() {}
+
+func (*WorkflowRecord_Resumed) isWorkflowRecord_Record() {}
 
 type WorkflowAttempt struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -873,16 +969,422 @@ func (x *WorkflowSaved) GetMade() *WorkflowAttempt {
 	return nil
 }
 
+type WorkflowUnsaved struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          uint32                 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
+	Gen           uint32                 `protobuf:"varint,2,opt,name=gen,proto3" json:"gen,omitempty"`
+	Made          *WorkflowAttempt       `protobuf:"bytes,3,opt,name=made,proto3" json:"made,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowUnsaved) Reset() {
+	*x = WorkflowUnsaved{}
+	mi := &file_messages_workflow_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowUnsaved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowUnsaved) ProtoMessage() {}
+
+func (x *WorkflowUnsaved) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowUnsaved.ProtoReflect.Descriptor instead.
+func (*WorkflowUnsaved) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *WorkflowUnsaved) GetTask() uint32 {
+	if x != nil {
+		return x.Task
+	}
+	return 0
+}
+
+func (x *WorkflowUnsaved) GetGen() uint32 {
+	if x != nil {
+		return x.Gen
+	}
+	return 0
+}
+
+func (x *WorkflowUnsaved) GetMade() *WorkflowAttempt {
+	if x != nil {
+		return x.Made
+	}
+	return nil
+}
+
+type WorkflowExpanded struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          uint32                 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
+	Gen           uint32                 `protobuf:"varint,2,opt,name=gen,proto3" json:"gen,omitempty"`
+	Attempt       *WorkflowAttempt       `protobuf:"bytes,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	First         uint32                 `protobuf:"varint,4,opt,name=first,proto3" json:"first,omitempty"`
+	Graph         []byte                 `protobuf:"bytes,5,opt,name=graph,proto3" json:"graph,omitempty"` // a WorkflowGraph
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowExpanded) Reset() {
+	*x = WorkflowExpanded{}
+	mi := &file_messages_workflow_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowExpanded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowExpanded) ProtoMessage() {}
+
+func (x *WorkflowExpanded) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowExpanded.ProtoReflect.Descriptor instead.
+func (*WorkflowExpanded) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *WorkflowExpanded) GetTask() uint32 {
+	if x != nil {
+		return x.Task
+	}
+	return 0
+}
+
+func (x *WorkflowExpanded) GetGen() uint32 {
+	if x != nil {
+		return x.Gen
+	}
+	return 0
+}
+
+func (x *WorkflowExpanded) GetAttempt() *WorkflowAttempt {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *WorkflowExpanded) GetFirst() uint32 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *WorkflowExpanded) GetGraph() []byte {
+	if x != nil {
+		return x.Graph
+	}
+	return nil
+}
+
+type WorkflowSlept struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          uint32                 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
+	Gen           uint32                 `protobuf:"varint,2,opt,name=gen,proto3" json:"gen,omitempty"`
+	Until         int64                  `protobuf:"varint,3,opt,name=until,proto3" json:"until,omitempty"` // nanoseconds of the ledger's clock
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowSlept) Reset() {
+	*x = WorkflowSlept{}
+	mi := &file_messages_workflow_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowSlept) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowSlept) ProtoMessage() {}
+
+func (x *WorkflowSlept) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowSlept.ProtoReflect.Descriptor instead.
+func (*WorkflowSlept) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *WorkflowSlept) GetTask() uint32 {
+	if x != nil {
+		return x.Task
+	}
+	return 0
+}
+
+func (x *WorkflowSlept) GetGen() uint32 {
+	if x != nil {
+		return x.Gen
+	}
+	return 0
+}
+
+func (x *WorkflowSlept) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+type WorkflowSignalled struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	Bytes         []byte                 `protobuf:"bytes,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowSignalled) Reset() {
+	*x = WorkflowSignalled{}
+	mi := &file_messages_workflow_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowSignalled) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowSignalled) ProtoMessage() {}
+
+func (x *WorkflowSignalled) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowSignalled.ProtoReflect.Descriptor instead.
+func (*WorkflowSignalled) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *WorkflowSignalled) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *WorkflowSignalled) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *WorkflowSignalled) GetBytes() []byte {
+	if x != nil {
+		return x.Bytes
+	}
+	return nil
+}
+
+type WorkflowCancelled struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cause         string                 `protobuf:"bytes,1,opt,name=cause,proto3" json:"cause,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowCancelled) Reset() {
+	*x = WorkflowCancelled{}
+	mi := &file_messages_workflow_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowCancelled) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowCancelled) ProtoMessage() {}
+
+func (x *WorkflowCancelled) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowCancelled.ProtoReflect.Descriptor instead.
+func (*WorkflowCancelled) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *WorkflowCancelled) GetCause() string {
+	if x != nil {
+		return x.Cause
+	}
+	return ""
+}
+
+type WorkflowResumed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Versions      []*WorkflowVersion     `protobuf:"bytes,1,rep,name=versions,proto3" json:"versions,omitempty"`
+	AcceptLoss    bool                   `protobuf:"varint,2,opt,name=accept_loss,json=acceptLoss,proto3" json:"accept_loss,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowResumed) Reset() {
+	*x = WorkflowResumed{}
+	mi := &file_messages_workflow_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowResumed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowResumed) ProtoMessage() {}
+
+func (x *WorkflowResumed) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowResumed.ProtoReflect.Descriptor instead.
+func (*WorkflowResumed) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *WorkflowResumed) GetVersions() []*WorkflowVersion {
+	if x != nil {
+		return x.Versions
+	}
+	return nil
+}
+
+func (x *WorkflowResumed) GetAcceptLoss() bool {
+	if x != nil {
+		return x.AcceptLoss
+	}
+	return false
+}
+
+// WorkflowVersion is a version of a function that takes the place of others.
+type WorkflowVersion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Version       uint32                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowVersion) Reset() {
+	*x = WorkflowVersion{}
+	mi := &file_messages_workflow_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowVersion) ProtoMessage() {}
+
+func (x *WorkflowVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowVersion.ProtoReflect.Descriptor instead.
+func (*WorkflowVersion) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *WorkflowVersion) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *WorkflowVersion) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
 type WorkflowRecovering struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Set           []uint32               `protobuf:"varint,1,rep,packed,name=set,proto3" json:"set,omitempty"`
+	Set           []uint32               `protobuf:"varint,1,rep,packed,name=set,proto3" json:"set,omitempty"` // in the order in which the tasks may run
+	Loss          bool                   `protobuf:"varint,2,opt,name=loss,proto3" json:"loss,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WorkflowRecovering) Reset() {
 	*x = WorkflowRecovering{}
-	mi := &file_messages_workflow_proto_msgTypes[10]
+	mi := &file_messages_workflow_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -894,7 +1396,7 @@ func (x *WorkflowRecovering) String() string {
 func (*WorkflowRecovering) ProtoMessage() {}
 
 func (x *WorkflowRecovering) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_proto_msgTypes[10]
+	mi := &file_messages_workflow_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -907,7 +1409,7 @@ func (x *WorkflowRecovering) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowRecovering.ProtoReflect.Descriptor instead.
 func (*WorkflowRecovering) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_proto_rawDescGZIP(), []int{10}
+	return file_messages_workflow_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *WorkflowRecovering) GetSet() []uint32 {
@@ -917,17 +1419,25 @@ func (x *WorkflowRecovering) GetSet() []uint32 {
 	return nil
 }
 
+func (x *WorkflowRecovering) GetLoss() bool {
+	if x != nil {
+		return x.Loss
+	}
+	return false
+}
+
 type WorkflowUndone struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Task          uint32                 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
 	Fence         *WorkflowAttempt       `protobuf:"bytes,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	Left          bool                   `protobuf:"varint,3,opt,name=left,proto3" json:"left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WorkflowUndone) Reset() {
 	*x = WorkflowUndone{}
-	mi := &file_messages_workflow_proto_msgTypes[11]
+	mi := &file_messages_workflow_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -939,7 +1449,7 @@ func (x *WorkflowUndone) String() string {
 func (*WorkflowUndone) ProtoMessage() {}
 
 func (x *WorkflowUndone) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_proto_msgTypes[11]
+	mi := &file_messages_workflow_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -952,7 +1462,7 @@ func (x *WorkflowUndone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowUndone.ProtoReflect.Descriptor instead.
 func (*WorkflowUndone) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_proto_rawDescGZIP(), []int{11}
+	return file_messages_workflow_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WorkflowUndone) GetTask() uint32 {
@@ -969,6 +1479,13 @@ func (x *WorkflowUndone) GetFence() *WorkflowAttempt {
 	return nil
 }
 
+func (x *WorkflowUndone) GetLeft() bool {
+	if x != nil {
+		return x.Left
+	}
+	return false
+}
+
 type WorkflowFailing struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cause         string                 `protobuf:"bytes,1,opt,name=cause,proto3" json:"cause,omitempty"`
@@ -978,7 +1495,7 @@ type WorkflowFailing struct {
 
 func (x *WorkflowFailing) Reset() {
 	*x = WorkflowFailing{}
-	mi := &file_messages_workflow_proto_msgTypes[12]
+	mi := &file_messages_workflow_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -990,7 +1507,7 @@ func (x *WorkflowFailing) String() string {
 func (*WorkflowFailing) ProtoMessage() {}
 
 func (x *WorkflowFailing) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_proto_msgTypes[12]
+	mi := &file_messages_workflow_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1003,7 +1520,7 @@ func (x *WorkflowFailing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowFailing.ProtoReflect.Descriptor instead.
 func (*WorkflowFailing) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_proto_rawDescGZIP(), []int{12}
+	return file_messages_workflow_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WorkflowFailing) GetCause() string {
@@ -1022,7 +1539,7 @@ type WorkflowCompensated struct {
 
 func (x *WorkflowCompensated) Reset() {
 	*x = WorkflowCompensated{}
-	mi := &file_messages_workflow_proto_msgTypes[13]
+	mi := &file_messages_workflow_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1034,7 +1551,7 @@ func (x *WorkflowCompensated) String() string {
 func (*WorkflowCompensated) ProtoMessage() {}
 
 func (x *WorkflowCompensated) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_proto_msgTypes[13]
+	mi := &file_messages_workflow_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1047,7 +1564,7 @@ func (x *WorkflowCompensated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowCompensated.ProtoReflect.Descriptor instead.
 func (*WorkflowCompensated) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_proto_rawDescGZIP(), []int{13}
+	return file_messages_workflow_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *WorkflowCompensated) GetTask() uint32 {
@@ -1066,7 +1583,7 @@ type WorkflowClosed struct {
 
 func (x *WorkflowClosed) Reset() {
 	*x = WorkflowClosed{}
-	mi := &file_messages_workflow_proto_msgTypes[14]
+	mi := &file_messages_workflow_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1078,7 +1595,7 @@ func (x *WorkflowClosed) String() string {
 func (*WorkflowClosed) ProtoMessage() {}
 
 func (x *WorkflowClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_proto_msgTypes[14]
+	mi := &file_messages_workflow_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1091,7 +1608,7 @@ func (x *WorkflowClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowClosed.ProtoReflect.Descriptor instead.
 func (*WorkflowClosed) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_proto_rawDescGZIP(), []int{14}
+	return file_messages_workflow_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *WorkflowClosed) GetFailed() string {
@@ -1139,7 +1656,7 @@ const file_messages_workflow_proto_rawDesc = "" +
 	"\x06inputs\x18\x02 \x03(\rR\x06inputs\x12\x14\n" +
 	"\x05after\x18\x03 \x03(\rR\x05after\"D\n" +
 	"\x0fWorkflowRecords\x121\n" +
-	"\arecords\x18\x01 \x03(\v2\x17.phalanx.WorkflowRecordR\arecords\"\xc7\x03\n" +
+	"\arecords\x18\x01 \x03(\v2\x17.phalanx.WorkflowRecordR\arecords\"\x94\x06\n" +
 	"\x0eWorkflowRecord\x12.\n" +
 	"\x05begun\x18\x01 \x01(\v2\x16.phalanx.WorkflowBegunH\x00R\x05begun\x12.\n" +
 	"\x05ended\x18\x02 \x01(\v2\x16.phalanx.WorkflowEndedH\x00R\x05ended\x12.\n" +
@@ -1150,7 +1667,14 @@ const file_messages_workflow_proto_rawDesc = "" +
 	"\x06undone\x18\x05 \x01(\v2\x17.phalanx.WorkflowUndoneH\x00R\x06undone\x124\n" +
 	"\afailing\x18\x06 \x01(\v2\x18.phalanx.WorkflowFailingH\x00R\afailing\x12@\n" +
 	"\vcompensated\x18\a \x01(\v2\x1c.phalanx.WorkflowCompensatedH\x00R\vcompensated\x121\n" +
-	"\x06closed\x18\b \x01(\v2\x17.phalanx.WorkflowClosedH\x00R\x06closedB\b\n" +
+	"\x06closed\x18\b \x01(\v2\x17.phalanx.WorkflowClosedH\x00R\x06closed\x124\n" +
+	"\aunsaved\x18\t \x01(\v2\x18.phalanx.WorkflowUnsavedH\x00R\aunsaved\x127\n" +
+	"\bexpanded\x18\n" +
+	" \x01(\v2\x19.phalanx.WorkflowExpandedH\x00R\bexpanded\x12.\n" +
+	"\x05slept\x18\v \x01(\v2\x16.phalanx.WorkflowSleptH\x00R\x05slept\x12:\n" +
+	"\tsignalled\x18\f \x01(\v2\x1a.phalanx.WorkflowSignalledH\x00R\tsignalled\x12:\n" +
+	"\tcancelled\x18\r \x01(\v2\x1a.phalanx.WorkflowCancelledH\x00R\tcancelled\x124\n" +
+	"\aresumed\x18\x0e \x01(\v2\x18.phalanx.WorkflowResumedH\x00R\aresumedB\b\n" +
 	"\x06record\"?\n" +
 	"\x0fWorkflowAttempt\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x16\n" +
@@ -1173,12 +1697,41 @@ const file_messages_workflow_proto_rawDesc = "" +
 	"\rWorkflowSaved\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\rR\x04task\x12\x10\n" +
 	"\x03gen\x18\x02 \x01(\rR\x03gen\x12,\n" +
-	"\x04made\x18\x03 \x01(\v2\x18.phalanx.WorkflowAttemptR\x04made\"&\n" +
+	"\x04made\x18\x03 \x01(\v2\x18.phalanx.WorkflowAttemptR\x04made\"e\n" +
+	"\x0fWorkflowUnsaved\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\rR\x04task\x12\x10\n" +
+	"\x03gen\x18\x02 \x01(\rR\x03gen\x12,\n" +
+	"\x04made\x18\x03 \x01(\v2\x18.phalanx.WorkflowAttemptR\x04made\"\x98\x01\n" +
+	"\x10WorkflowExpanded\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\rR\x04task\x12\x10\n" +
+	"\x03gen\x18\x02 \x01(\rR\x03gen\x122\n" +
+	"\aattempt\x18\x03 \x01(\v2\x18.phalanx.WorkflowAttemptR\aattempt\x12\x14\n" +
+	"\x05first\x18\x04 \x01(\rR\x05first\x12\x14\n" +
+	"\x05graph\x18\x05 \x01(\fR\x05graph\"K\n" +
+	"\rWorkflowSlept\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\rR\x04task\x12\x10\n" +
+	"\x03gen\x18\x02 \x01(\rR\x03gen\x12\x14\n" +
+	"\x05until\x18\x03 \x01(\x03R\x05until\"M\n" +
+	"\x11WorkflowSignalled\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\fR\x05bytes\")\n" +
+	"\x11WorkflowCancelled\x12\x14\n" +
+	"\x05cause\x18\x01 \x01(\tR\x05cause\"h\n" +
+	"\x0fWorkflowResumed\x124\n" +
+	"\bversions\x18\x01 \x03(\v2\x18.phalanx.WorkflowVersionR\bversions\x12\x1f\n" +
+	"\vaccept_loss\x18\x02 \x01(\bR\n" +
+	"acceptLoss\"?\n" +
+	"\x0fWorkflowVersion\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\rR\aversion\":\n" +
 	"\x12WorkflowRecovering\x12\x10\n" +
-	"\x03set\x18\x01 \x03(\rR\x03set\"T\n" +
+	"\x03set\x18\x01 \x03(\rR\x03set\x12\x12\n" +
+	"\x04loss\x18\x02 \x01(\bR\x04loss\"h\n" +
 	"\x0eWorkflowUndone\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\rR\x04task\x12.\n" +
-	"\x05fence\x18\x02 \x01(\v2\x18.phalanx.WorkflowAttemptR\x05fence\"'\n" +
+	"\x05fence\x18\x02 \x01(\v2\x18.phalanx.WorkflowAttemptR\x05fence\x12\x12\n" +
+	"\x04left\x18\x03 \x01(\bR\x04left\"'\n" +
 	"\x0fWorkflowFailing\x12\x14\n" +
 	"\x05cause\x18\x01 \x01(\tR\x05cause\")\n" +
 	"\x13WorkflowCompensated\x12\x12\n" +
@@ -1198,7 +1751,7 @@ func file_messages_workflow_proto_rawDescGZIP() []byte {
 	return file_messages_workflow_proto_rawDescData
 }
 
-var file_messages_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_messages_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_messages_workflow_proto_goTypes = []any{
 	(*WorkflowGraph)(nil),       // 0: phalanx.WorkflowGraph
 	(*WorkflowCall)(nil),        // 1: phalanx.WorkflowCall
@@ -1210,11 +1763,18 @@ var file_messages_workflow_proto_goTypes = []any{
 	(*WorkflowEnded)(nil),       // 7: phalanx.WorkflowEnded
 	(*WorkflowOutput)(nil),      // 8: phalanx.WorkflowOutput
 	(*WorkflowSaved)(nil),       // 9: phalanx.WorkflowSaved
-	(*WorkflowRecovering)(nil),  // 10: phalanx.WorkflowRecovering
-	(*WorkflowUndone)(nil),      // 11: phalanx.WorkflowUndone
-	(*WorkflowFailing)(nil),     // 12: phalanx.WorkflowFailing
-	(*WorkflowCompensated)(nil), // 13: phalanx.WorkflowCompensated
-	(*WorkflowClosed)(nil),      // 14: phalanx.WorkflowClosed
+	(*WorkflowUnsaved)(nil),     // 10: phalanx.WorkflowUnsaved
+	(*WorkflowExpanded)(nil),    // 11: phalanx.WorkflowExpanded
+	(*WorkflowSlept)(nil),       // 12: phalanx.WorkflowSlept
+	(*WorkflowSignalled)(nil),   // 13: phalanx.WorkflowSignalled
+	(*WorkflowCancelled)(nil),   // 14: phalanx.WorkflowCancelled
+	(*WorkflowResumed)(nil),     // 15: phalanx.WorkflowResumed
+	(*WorkflowVersion)(nil),     // 16: phalanx.WorkflowVersion
+	(*WorkflowRecovering)(nil),  // 17: phalanx.WorkflowRecovering
+	(*WorkflowUndone)(nil),      // 18: phalanx.WorkflowUndone
+	(*WorkflowFailing)(nil),     // 19: phalanx.WorkflowFailing
+	(*WorkflowCompensated)(nil), // 20: phalanx.WorkflowCompensated
+	(*WorkflowClosed)(nil),      // 21: phalanx.WorkflowClosed
 }
 var file_messages_workflow_proto_depIdxs = []int32{
 	1,  // 0: phalanx.WorkflowGraph.calls:type_name -> phalanx.WorkflowCall
@@ -1223,21 +1783,30 @@ var file_messages_workflow_proto_depIdxs = []int32{
 	6,  // 3: phalanx.WorkflowRecord.begun:type_name -> phalanx.WorkflowBegun
 	7,  // 4: phalanx.WorkflowRecord.ended:type_name -> phalanx.WorkflowEnded
 	9,  // 5: phalanx.WorkflowRecord.saved:type_name -> phalanx.WorkflowSaved
-	10, // 6: phalanx.WorkflowRecord.recovering:type_name -> phalanx.WorkflowRecovering
-	11, // 7: phalanx.WorkflowRecord.undone:type_name -> phalanx.WorkflowUndone
-	12, // 8: phalanx.WorkflowRecord.failing:type_name -> phalanx.WorkflowFailing
-	13, // 9: phalanx.WorkflowRecord.compensated:type_name -> phalanx.WorkflowCompensated
-	14, // 10: phalanx.WorkflowRecord.closed:type_name -> phalanx.WorkflowClosed
-	5,  // 11: phalanx.WorkflowBegun.attempt:type_name -> phalanx.WorkflowAttempt
-	5,  // 12: phalanx.WorkflowEnded.attempt:type_name -> phalanx.WorkflowAttempt
-	8,  // 13: phalanx.WorkflowEnded.output:type_name -> phalanx.WorkflowOutput
-	5,  // 14: phalanx.WorkflowSaved.made:type_name -> phalanx.WorkflowAttempt
-	5,  // 15: phalanx.WorkflowUndone.fence:type_name -> phalanx.WorkflowAttempt
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	17, // 6: phalanx.WorkflowRecord.recovering:type_name -> phalanx.WorkflowRecovering
+	18, // 7: phalanx.WorkflowRecord.undone:type_name -> phalanx.WorkflowUndone
+	19, // 8: phalanx.WorkflowRecord.failing:type_name -> phalanx.WorkflowFailing
+	20, // 9: phalanx.WorkflowRecord.compensated:type_name -> phalanx.WorkflowCompensated
+	21, // 10: phalanx.WorkflowRecord.closed:type_name -> phalanx.WorkflowClosed
+	10, // 11: phalanx.WorkflowRecord.unsaved:type_name -> phalanx.WorkflowUnsaved
+	11, // 12: phalanx.WorkflowRecord.expanded:type_name -> phalanx.WorkflowExpanded
+	12, // 13: phalanx.WorkflowRecord.slept:type_name -> phalanx.WorkflowSlept
+	13, // 14: phalanx.WorkflowRecord.signalled:type_name -> phalanx.WorkflowSignalled
+	14, // 15: phalanx.WorkflowRecord.cancelled:type_name -> phalanx.WorkflowCancelled
+	15, // 16: phalanx.WorkflowRecord.resumed:type_name -> phalanx.WorkflowResumed
+	5,  // 17: phalanx.WorkflowBegun.attempt:type_name -> phalanx.WorkflowAttempt
+	5,  // 18: phalanx.WorkflowEnded.attempt:type_name -> phalanx.WorkflowAttempt
+	8,  // 19: phalanx.WorkflowEnded.output:type_name -> phalanx.WorkflowOutput
+	5,  // 20: phalanx.WorkflowSaved.made:type_name -> phalanx.WorkflowAttempt
+	5,  // 21: phalanx.WorkflowUnsaved.made:type_name -> phalanx.WorkflowAttempt
+	5,  // 22: phalanx.WorkflowExpanded.attempt:type_name -> phalanx.WorkflowAttempt
+	16, // 23: phalanx.WorkflowResumed.versions:type_name -> phalanx.WorkflowVersion
+	5,  // 24: phalanx.WorkflowUndone.fence:type_name -> phalanx.WorkflowAttempt
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_messages_workflow_proto_init() }
@@ -1254,6 +1823,12 @@ func file_messages_workflow_proto_init() {
 		(*WorkflowRecord_Failing)(nil),
 		(*WorkflowRecord_Compensated)(nil),
 		(*WorkflowRecord_Closed)(nil),
+		(*WorkflowRecord_Unsaved)(nil),
+		(*WorkflowRecord_Expanded)(nil),
+		(*WorkflowRecord_Slept)(nil),
+		(*WorkflowRecord_Signalled)(nil),
+		(*WorkflowRecord_Cancelled)(nil),
+		(*WorkflowRecord_Resumed)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1261,7 +1836,7 @@ func file_messages_workflow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_workflow_proto_rawDesc), len(file_messages_workflow_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

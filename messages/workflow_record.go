@@ -2,6 +2,7 @@ package messages
 
 import (
 	"fmt"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -46,9 +47,29 @@ func recordToProto(r workflow.Record) (*WorkflowRecord, error) {
 		for i, v := range r.Set {
 			set[i] = uint32(v)
 		}
-		m.Record = &WorkflowRecord_Recovering{&WorkflowRecovering{Set: set}}
+		m.Record = &WorkflowRecord_Recovering{&WorkflowRecovering{Set: set, Loss: r.Loss}}
 	case workflow.Undone:
-		m.Record = &WorkflowRecord_Undone{&WorkflowUndone{Task: uint32(r.Task), Fence: fromAttempt(r.Fence)}}
+		m.Record = &WorkflowRecord_Undone{&WorkflowUndone{Task: uint32(r.Task), Fence: fromAttempt(r.Fence), Left: r.Left}}
+	case workflow.Unsaved:
+		m.Record = &WorkflowRecord_Unsaved{&WorkflowUnsaved{Task: uint32(r.Task), Gen: r.Gen, Made: fromAttempt(r.Made)}}
+	case workflow.Expanded:
+		form, err := formOf(r)
+		if err != nil {
+			return nil, err
+		}
+		m.Record = &WorkflowRecord_Expanded{&WorkflowExpanded{Task: uint32(r.Task), Gen: r.Gen, Attempt: fromAttempt(r.Attempt), First: uint32(r.First), Graph: form}}
+	case workflow.Slept:
+		m.Record = &WorkflowRecord_Slept{&WorkflowSlept{Task: uint32(r.Task), Gen: r.Gen, Until: int64(r.Until)}}
+	case workflow.Signalled:
+		m.Record = &WorkflowRecord_Signalled{&WorkflowSignalled{Name: r.Name, Id: r.ID, Bytes: r.Bytes}}
+	case workflow.Cancelled:
+		m.Record = &WorkflowRecord_Cancelled{&WorkflowCancelled{Cause: fromText(r.Cause)}}
+	case workflow.Resumed:
+		resumed := &WorkflowResumed{AcceptLoss: r.AcceptLoss}
+		for _, v := range r.Versions {
+			resumed.Versions = append(resumed.Versions, &WorkflowVersion{Name: v.Name, Version: uint32(v.Version)})
+		}
+		m.Record = &WorkflowRecord_Resumed{resumed}
 	case workflow.Failing:
 		m.Record = &WorkflowRecord_Failing{&WorkflowFailing{Cause: fromText(r.Cause)}}
 	case workflow.Compensated:
@@ -59,6 +80,24 @@ func recordToProto(r workflow.Record) (*WorkflowRecord, error) {
 		return nil, unsendable("no form of the record %T is known", r)
 	}
 	return m, nil
+}
+
+// formOf returns the recorded form of the graph that a task has returned; nil: it is in rows of its own.
+func formOf(r workflow.Expanded) (form []byte, err error) {
+	w, ok := r.Work.(*workflow.Work)
+	switch {
+	case r.Work == nil:
+		return nil, nil
+	case !ok:
+		return nil, unsendable("the work of a graph is a %T", r.Work)
+	}
+	for _, p := range w.Parts {
+		form = append(form, p...)
+	}
+	if len(form) == 0 || len(form) > maxOutputBytes {
+		return nil, unsendable("a graph in a record has %d bytes: 1 to %d are allowed", len(form), maxOutputBytes)
+	}
+	return form, nil
 }
 
 func fromAttempt(a workflow.Attempt) *WorkflowAttempt {
@@ -76,7 +115,8 @@ func fromOutput(o workflow.Output) *WorkflowOutput {
 	return &WorkflowOutput{Size: o.Size, Digest: fromDigest(o.Digest), Recorded: o.Recorded, Bytes: o.Bytes, Error: fromText(o.Error)}
 }
 
-// UnmarshalRecords is the inverse of MarshalRecords, for a graph of so many tasks. A record of a kind, or with a
+// UnmarshalRecords is the inverse of MarshalRecords, for a run of so many tasks: those of its graph, and of all that tasks
+// have returned. An Expanded has Work with the recorded form only, or none, if rows of its own have it. A record of a kind, or with a
 // field, that this version does not know is phalanx.ErrRefused: a node that left it away would decide what
 // the record forbids. Other bytes that MarshalRecords does not make are phalanx.ErrInternal.
 func UnmarshalRecords(b []byte, tasks int) ([]workflow.Record, error) {
@@ -125,13 +165,14 @@ func later(what string) error {
 
 func recordFromProto(m *WorkflowRecord, tasks int) (workflow.Record, error) {
 	f := &fields{}
-	task := func(v uint32) int {
+	number := func(name string, v uint32) int {
 		if int64(v) >= int64(tasks) {
-			f.bad("record.task", "it is %d of %d", v, tasks)
+			f.bad(name, "it is %d of %d", v, tasks)
 			return 0
 		}
 		return int(v)
 	}
+	task := func(v uint32) int { return number("record.task", v) }
 	attempt := func(m *WorkflowAttempt) workflow.Attempt {
 		if m == nil {
 			f.missing("record.attempt")
@@ -151,12 +192,39 @@ func recordFromProto(m *WorkflowRecord, tasks int) (workflow.Record, error) {
 	case *WorkflowRecord_Saved:
 		known = []proto.Message{r.Saved, r.Saved.GetMade()}
 		rec = workflow.Saved{Task: task(r.Saved.GetTask()), Gen: r.Saved.GetGen(), Made: toAttempt(r.Saved.GetMade())}
+	case *WorkflowRecord_Unsaved:
+		known = []proto.Message{r.Unsaved, r.Unsaved.GetMade()}
+		rec = workflow.Unsaved{Task: task(r.Unsaved.GetTask()), Gen: r.Unsaved.GetGen(), Made: attempt(r.Unsaved.GetMade())}
+	case *WorkflowRecord_Expanded:
+		known = []proto.Message{r.Expanded, r.Expanded.GetAttempt()}
+		e := workflow.Expanded{Task: task(r.Expanded.GetTask()), Gen: r.Expanded.GetGen(), Attempt: attempt(r.Expanded.GetAttempt()), First: number("record.first", r.Expanded.GetFirst())}
+		if form := r.Expanded.GetGraph(); len(form) > maxOutputBytes {
+			f.bad("record.graph", "a graph of %d bytes is more than %d", len(form), maxOutputBytes)
+		} else if len(form) > 0 {
+			e.Work = &workflow.Work{Parts: [][]byte{form}}
+		}
+		rec = e
+	case *WorkflowRecord_Slept:
+		known = []proto.Message{r.Slept}
+		rec = workflow.Slept{Task: task(r.Slept.GetTask()), Gen: r.Slept.GetGen(), Until: time.Duration(r.Slept.GetUntil())}
+	case *WorkflowRecord_Signalled:
+		known = []proto.Message{r.Signalled}
+		rec = f.signalled(r.Signalled)
+	case *WorkflowRecord_Cancelled:
+		known = []proto.Message{r.Cancelled}
+		rec = workflow.Cancelled{Cause: r.Cancelled.GetCause()}
+	case *WorkflowRecord_Resumed:
+		known = []proto.Message{r.Resumed}
+		for _, v := range r.Resumed.GetVersions() {
+			known = append(known, v)
+		}
+		rec = f.resumed(r.Resumed)
 	case *WorkflowRecord_Recovering:
 		known = []proto.Message{r.Recovering}
-		rec = workflow.Recovering{Set: f.set(r.Recovering.GetSet(), tasks)}
+		rec = workflow.Recovering{Set: f.set(r.Recovering.GetSet(), tasks), Loss: r.Recovering.GetLoss()}
 	case *WorkflowRecord_Undone:
 		known = []proto.Message{r.Undone, r.Undone.GetFence()}
-		rec = workflow.Undone{Task: task(r.Undone.GetTask()), Fence: attempt(r.Undone.GetFence())}
+		rec = workflow.Undone{Task: task(r.Undone.GetTask()), Fence: attempt(r.Undone.GetFence()), Left: r.Undone.GetLeft()}
 	case *WorkflowRecord_Failing:
 		known = []proto.Message{r.Failing}
 		rec = workflow.Failing{Cause: r.Failing.GetCause()}
@@ -192,19 +260,44 @@ func (f *fields) output(m *WorkflowOutput) workflow.Output {
 	return workflow.Output{Size: m.GetSize(), Digest: f.digest("record.output", m.GetDigest()), Recorded: m.GetRecorded(), Bytes: m.GetBytes(), Error: m.GetError()}
 }
 
-// set decodes tasks that are made again.
+func (f *fields) signalled(m *WorkflowSignalled) workflow.Signalled {
+	switch {
+	case m.GetName() == "" || len(m.GetName()) > workflow.MaxSignalName || len(m.GetId()) > workflow.MaxSignalName:
+		f.bad("record.signal", "the name has %d bytes and the id %d: 1 and 0 to %d are allowed", len(m.GetName()), len(m.GetId()), workflow.MaxSignalName)
+	case len(m.GetBytes()) > workflow.MaxSignal:
+		f.bad("record.signal", "it has %d bytes, more than %d", len(m.GetBytes()), workflow.MaxSignal)
+	}
+	return workflow.Signalled{Name: m.GetName(), ID: m.GetId(), Bytes: m.GetBytes()}
+}
+
+func (f *fields) resumed(m *WorkflowResumed) workflow.Resumed {
+	if n := len(m.GetVersions()); n > workflow.MaxVersions {
+		f.bad("record.versions", "there are %d, more than %d", n, workflow.MaxVersions)
+		return workflow.Resumed{}
+	}
+	rec := workflow.Resumed{AcceptLoss: m.GetAcceptLoss()}
+	for _, v := range m.GetVersions() {
+		if len(v.GetName()) > phalanx.MaxIDBytes {
+			f.bad("record.versions", "the name of a function has %d bytes, more than %d", len(v.GetName()), phalanx.MaxIDBytes)
+		}
+		rec.Versions = append(rec.Versions, workflow.Function{Name: v.GetName(), Version: f.index("record.version", v.GetVersion())})
+	}
+	return rec
+}
+
+// set decodes tasks that are made again, each once, in any order.
 func (f *fields) set(all []uint32, tasks int) []int {
 	if len(all) > tasks {
 		f.bad("record.set", "it has %d of %d tasks", len(all), tasks)
 		return nil
 	}
-	set := make([]int, len(all))
+	set, seen := make([]int, len(all)), make(map[uint32]bool, len(all))
 	for i, v := range all {
-		if int64(v) >= int64(tasks) || i > 0 && v <= all[i-1] {
-			f.bad("record.set", "task %d of %d comes after %v", v, tasks, set[max(i-1, 0):i])
+		if int64(v) >= int64(tasks) || seen[v] {
+			f.bad("record.set", "task %d of %d is in it, perhaps twice", v, tasks)
 			return nil
 		}
-		set[i] = int(v)
+		set[i], seen[v] = int(v), true
 	}
 	return set
 }

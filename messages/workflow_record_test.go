@@ -24,11 +24,17 @@ var (
 		workflow.Begun{Task: 1, Gen: 2, Attempt: anAttempt},
 		workflow.Ended{Task: 1, Gen: 2, Attempt: anAttempt, Output: workflow.Output{Size: 3, Digest: [16]byte{4}, Recorded: true, Bytes: []byte("abc"), Error: "e"}},
 		workflow.Saved{Task: 1, Gen: 2, Made: anAttempt},
-		workflow.Recovering{Set: []int{1, 3}},
-		workflow.Undone{Task: 1, Fence: anAttempt},
+		workflow.Recovering{Set: []int{3, 1}, Loss: true},
+		workflow.Undone{Task: 1, Fence: anAttempt, Left: true},
 		workflow.Failing{Cause: "c"},
 		workflow.Compensated{Task: 1},
 		workflow.Closed{Failed: "f"},
+		workflow.Unsaved{Task: 1, Gen: 2, Made: anAttempt},
+		workflow.Expanded{Task: 1, Gen: 2, Attempt: anAttempt, First: 3, Work: &workflow.Work{Parts: [][]byte{[]byte("form")}}},
+		workflow.Slept{Task: 1, Gen: 2, Until: 3},
+		workflow.Signalled{Name: "n", ID: "i", Bytes: []byte("b")},
+		workflow.Cancelled{Cause: "c"},
+		workflow.Resumed{Versions: []workflow.Function{{Name: "f", Version: 2}}, AcceptLoss: true},
 	}
 )
 
@@ -49,22 +55,12 @@ func TestRecordsCross(t *testing.T) {
 	for _, r := range someRecords {
 		names[reflect.TypeOf(r).Name()] = true
 	}
-	for _, r := range withoutForm {
-		names[reflect.TypeOf(r).Name()] = true
-		if b, err := MarshalRecords([]workflow.Record{r}); err == nil {
-			t.Errorf("a %T became %x", r, b)
-		}
-	}
 	for _, name := range recordTypes(t) {
 		if !names[name] {
 			t.Errorf("no test sends a %s", name)
 		}
 	}
 }
-
-// withoutForm are the records of events, sleeps and graphs that tasks return: workflow.Check refuses
-// programs that need them.
-var withoutForm = []workflow.Record{workflow.Expanded{}, workflow.Slept{}, workflow.Signalled{}}
 
 // recordTypes returns the types of the core that are records: those with the method record.
 func recordTypes(t *testing.T) (all []string) {
@@ -111,8 +107,15 @@ func TestRecordsThatAreRefused(t *testing.T) {
 		"the size is -1":            {phalanx.ErrInternal, func(m *WorkflowRecords) { m.Records[1].GetEnded().Output.Size = -1 }},
 		"65537 bytes":               {phalanx.ErrInternal, func(m *WorkflowRecords) { m.Records[1].GetEnded().Output.Bytes = make([]byte, maxOutputBytes+1) }},
 		"the digest has 3 bytes":    {phalanx.ErrInternal, func(m *WorkflowRecords) { m.Records[1].GetEnded().Output.Digest = []byte("abc") }},
-		"task 1 of 4 comes after":   {phalanx.ErrInternal, func(m *WorkflowRecords) { m.Records[3].GetRecovering().Set = []uint32{1, 1} }},
+		"task 1 of 4 is in it":      {phalanx.ErrInternal, func(m *WorkflowRecords) { m.Records[3].GetRecovering().Set = []uint32{1, 1} }},
 		"it has 5 of 4 tasks":       {phalanx.ErrInternal, func(m *WorkflowRecords) { m.Records[3].GetRecovering().Set = make([]uint32, 5) }},
+		"task 4 of 4 is in it":      {phalanx.ErrInternal, func(m *WorkflowRecords) { m.Records[3].GetRecovering().Set = []uint32{4} }},
+		"a graph of 65537":          {phalanx.ErrInternal, func(m *WorkflowRecords) { m.Records[9].GetExpanded().Graph = make([]byte, maxOutputBytes+1) }},
+		"first: it is 4 of 4":       {phalanx.ErrInternal, func(m *WorkflowRecords) { m.Records[9].GetExpanded().First = 4 }},
+		"the name has 0 bytes":      {phalanx.ErrInternal, func(m *WorkflowRecords) { m.Records[11].GetSignalled().Name = "" }},
+		"it has 65537 bytes, more":  {phalanx.ErrInternal, func(m *WorkflowRecords) { m.Records[11].GetSignalled().Bytes = make([]byte, workflow.MaxSignal+1) }},
+		"there are 501, more than":  {phalanx.ErrInternal, func(m *WorkflowRecords) { m.Records[13].GetResumed().Versions = make([]*WorkflowVersion, 501) }},
+		"record 13: decode":         {phalanx.ErrRefused, func(m *WorkflowRecords) { m.Records[13].GetResumed().Versions[0].ProtoReflect().SetUnknown(field) }},
 		"97 records of one event":   {phalanx.ErrInternal, func(m *WorkflowRecords) { m.Records = slicesOf(m.Records[5], 8*4+65) }},
 		"record 0: decode: refused": {phalanx.ErrRefused, func(m *WorkflowRecords) { m.Records[0].Record = nil }},
 		"record 1: decode: refused": {phalanx.ErrRefused, func(m *WorkflowRecords) { m.Records[1].ProtoReflect().SetUnknown(field) }},
@@ -135,6 +138,11 @@ func TestRecordsThatAreRefused(t *testing.T) {
 	}
 	if _, err := MarshalRecords([]workflow.Record{workflow.Ended{Output: workflow.Output{Bytes: make([]byte, maxOutputBytes+1)}}}); err == nil {
 		t.Error("a large output went into a record")
+	}
+	for _, work := range []any{"work", &workflow.Work{}, &workflow.Work{Parts: [][]byte{make([]byte, maxOutputBytes+1)}}} {
+		if _, err := MarshalRecords([]workflow.Record{workflow.Expanded{Work: work}}); err == nil {
+			t.Errorf("%.20v went into a record", work)
+		}
 	}
 	if _, err := MarshalRecords([]workflow.Record{nil}); err == nil {
 		t.Error("no record went into one")

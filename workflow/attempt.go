@@ -88,10 +88,15 @@ func (r *runner) run(ctx context.Context, a *attempt, beat func([]byte)) ended {
 		return ended{err: err, final: true}
 	}
 	r.tasks.tell(r.log, t)
+	ctx, stop := limited(ctx, a.call.Timeout)
+	defer stop()
 	life := newLife(a, r.store, beat)
 	in, out, err := r.inputs(ctx, t, a, life)
 	life.release() // the values are copies
 	if err != nil {
+		if ctx.Err() != nil {
+			err = reason(ctx)
+		}
 		return ended{err: err, final: errors.Is(err, phalanx.ErrInvalid), missing: life.missing}
 	}
 	if ctx.Err() != nil { // it was cancelled before it began: it has no effect
@@ -105,11 +110,24 @@ func (r *runner) run(ctx context.Context, a *attempt, beat func([]byte)) ended {
 	}
 	if a.kind == core.Do || a.kind == core.Remake {
 		r.encode(ctx, t, a, life, &e)
+		if e.err != nil && !e.final && ctx.Err() != nil {
+			e.err = reason(ctx)
+		}
 	}
 	if e.err != nil {
 		e.err, e.final = r.failed(t, e.err), e.final || IsPermanent(e.err)
 	}
 	return e
+}
+
+// limited returns a context that ends after the Timeout of an attempt, if there is one: inputs that do not come and an
+// output that nobody takes count as well.
+func limited(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, timeout,
+		&phalanx.Error{Op: "run", Kind: phalanx.ErrDeadline, Err: fmt.Errorf("the attempt took longer than its Timeout of %v", timeout)})
 }
 
 func (r *runner) failed(t *Task, err error) error { return fmt.Errorf("task %s: %w", t.Name(), err) }
@@ -143,7 +161,7 @@ func (r *runner) inputs(ctx context.Context, t *Task, a *attempt, life *life) (i
 		if err != nil {
 			return nil, nil, r.failed(t, fmt.Errorf("argument %d: %w", i, err))
 		}
-		v, err := t.reads[i].read(arg, life.know)
+		v, err := read(t.reads[i], arg, life.know)
 		if err != nil {
 			return nil, nil, invalid("run "+t.Name(), fmt.Errorf("argument %d is no %v: %w", i, t.reads[i].typ, err))
 		}
@@ -156,10 +174,19 @@ func (r *runner) inputs(ctx context.Context, t *Task, a *attempt, life *life) (i
 	if err != nil {
 		return nil, nil, r.failed(t, fmt.Errorf("its output: %w", err))
 	}
-	if out, err = (reader{typ: t.makes.typ, whole: t.makes}).read(arg, life.know); err != nil {
+	if out, err = read(reader{typ: t.makes.typ, whole: t.makes}, arg, life.know); err != nil {
 		return nil, nil, invalid("run "+t.Name(), fmt.Errorf("its output is no %v: %w", t.makes.typ, err))
 	}
 	return in, out, nil
+}
+
+// read calls the reader, which calls methods of the application's types.
+func read(r reader, a argument, visit func(Ref) error) (v any, err error) {
+	err = guarded(func() (err error) {
+		v, err = r.read(a, visit)
+		return err
+	})
+	return v, err
 }
 
 // fetch gets the bytes of an argument, which are valid until life releases its views.
@@ -194,29 +221,32 @@ type returned struct {
 
 var errGoexit = errors.New("the task has called runtime.Goexit, or a test's FailNow")
 
+// guarded calls a function of the application, and makes an error of a panic: it would end the node, and then each node
+// on which the attempt is repeated.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = panicError(v, debug.Stack())
+		}
+	}()
+	return f()
+}
+
 // attend calls a function and waits until it has returned. It ends the function's context when the time is over, when the
 // task is silent for too long, or when ctx ends; then that is the error, whatever the function returns.
 func (r *runner) attend(ctx context.Context, a *attempt, life *life, f func(c Context) (any, error)) (any, error) {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if a.call.Timeout > 0 {
-		var stop context.CancelFunc
-		inner, stop = context.WithTimeoutCause(inner, a.call.Timeout,
-			&phalanx.Error{Op: "run", Kind: phalanx.ErrDeadline, Err: fmt.Errorf("the attempt took longer than its Timeout of %v", a.call.Timeout)})
-		defer stop()
-	}
 	c := &attemptContext{Context: inner, life: life}
 	done := make(chan returned, 1)
 	go func() {
 		out := returned{err: errGoexit}
 		defer func() { done <- out }()
-		defer func() {
-			if v := recover(); v != nil {
-				out = returned{err: panicError(v, debug.Stack())}
-			}
-		}()
 		var v any
-		v, err := f(c)
+		err := guarded(func() (err error) {
+			v, err = f(c)
+			return sound(err)
+		})
 		out = returned{v, err}
 	}()
 	out := r.await(inner, cancel, a, life, done)
@@ -279,7 +309,12 @@ func reason(ctx context.Context) error {
 
 // encode makes the output of an attempt of the value that the function has returned.
 func (r *runner) encode(ctx context.Context, t *Task, a *attempt, life *life, e *ended) {
-	b, refs, err := r.bytes(t, e.value)
+	var b []byte
+	var refs []Ref
+	err := guarded(func() (err error) { // it calls methods of the application's types
+		b, refs, err = r.bytes(t, e.value)
+		return err
+	})
 	if err != nil {
 		e.err, e.final = invalid("run", fmt.Errorf("its output cannot go on: %w", err)), true
 		return

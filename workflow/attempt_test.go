@@ -416,7 +416,7 @@ func TestExpansionIsRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []messages.GraphCall{{Name: "f", Version: 1, Expands: true}, {Name: "leaf", Version: 3, Deterministic: true, Checkpoint: core.Off}}
+	want := []messages.GraphCall{{Name: "f", Version: 1, Expands: true, Effect: core.None}, {Name: "leaf", Version: 3, Deterministic: true, Checkpoint: core.Off}}
 	if !reflect.DeepEqual(g.Calls, want) || string(g.Constants[0]) != "4" {
 		t.Errorf("%+v", g)
 	}

@@ -2,12 +2,10 @@ package workflow
 
 import (
 	"bytes"
-	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"unicode/utf8"
 	"unsafe"
 
@@ -18,7 +16,7 @@ import (
 )
 
 // codec turns the values of a type into bytes and back. Neither way shares memory with what it is given, but for
-// encode of bytes and arrays.
+// encode of bytes and arrays. Bytes and arrays come back empty if they were nil.
 type codec struct {
 	typ    reflect.Type
 	dtype  phalanx.DType // of a raw array; Bytes: it is none
@@ -80,7 +78,7 @@ var raws = map[reflect.Type]codec{
 	reflect.TypeFor[[]byte](): {
 		typ:    reflect.TypeFor[[]byte](),
 		encode: func(v any) ([]byte, error) { return v.([]byte), nil },
-		decode: func(b []byte) (any, error) { return slices.Clone(b), nil },
+		decode: func(b []byte) (any, error) { return append([]byte{}, b...), nil }, // never nil: where bytes come from does not show
 	},
 	reflect.TypeFor[[]float32](): array[float32](), reflect.TypeFor[[]float64](): array[float64](),
 	reflect.TypeFor[[]int8](): array[int8](), reflect.TypeFor[[]int16](): array[int16](),
@@ -138,54 +136,4 @@ func replaced(b []byte) bool {
 		}
 		at = i + len(escape)
 	}
-}
-
-// unfit says why JSON loses what a type holds; "": it does not.
-func unfit(t reflect.Type, seen map[reflect.Type]bool) string {
-	if seen[t] || t == reflect.TypeFor[Ref]() || t == reflect.TypeFor[ActorRef]() {
-		return ""
-	}
-	seen[t] = true
-	if marshals(t) {
-		for _, hidden := range []reflect.Type{reflect.TypeFor[Ref](), reflect.TypeFor[ActorRef]()} {
-			if holds(t, hidden, map[reflect.Type]bool{}) {
-				return fmt.Sprintf("%v has a JSON form of its own, in which nobody finds its %v", t, hidden)
-			}
-		}
-		return ""
-	}
-	switch t.Kind() {
-	case reflect.Chan, reflect.Func, reflect.UnsafePointer, reflect.Complex64, reflect.Complex128:
-		return fmt.Sprintf("JSON does not carry a %v", t.Kind())
-	case reflect.Interface:
-		return "an interface does not say which type to make"
-	case reflect.Pointer, reflect.Slice, reflect.Array:
-		return unfit(t.Elem(), seen)
-	case reflect.Map:
-		if k := t.Key().Kind(); k != reflect.String && (k < reflect.Int || k > reflect.Uint64) {
-			return fmt.Sprintf("JSON has no keys of type %v", t.Key())
-		}
-		return unfit(t.Elem(), seen)
-	case reflect.Struct:
-		for i := range t.NumField() {
-			f := t.Field(i)
-			if tag := f.Tag.Get("json"); tag == "-" {
-				continue
-			}
-			if !f.IsExported() && !f.Anonymous {
-				return fmt.Sprintf("its field %s is not exported", f.Name)
-			}
-			if why := unfit(f.Type, seen); why != "" {
-				return fmt.Sprintf("field %s: %s", f.Name, why)
-			}
-		}
-	}
-	return ""
-}
-
-// marshals reports whether a type has a JSON form of its own.
-func marshals(t reflect.Type) bool {
-	p := reflect.PointerTo(t)
-	return t.Implements(reflect.TypeFor[json.Marshaler]()) && p.Implements(reflect.TypeFor[json.Unmarshaler]()) ||
-		t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) && p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }

@@ -52,6 +52,14 @@ func TestCodecs(t *testing.T) {
 	crosses(t, netip.MustParseAddr("::1"))
 	crosses(t, "x\ufffd \\ufffd \\\\ufffd é")
 	crosses(t, None{})
+	crosses(t, []byte{})
+	crosses(t, []int8{})
+	crosses(t, struct{ time.Time }{time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)})
+	crosses(t, []*big.Int{big.NewInt(7), nil})
+	crosses(t, struct {
+		numbered
+		Of *numbered
+	}{})
 	crosses(t, tree{Name: "a", Of: []tree{{Name: "b"}}, Next: &tree{}, Refs: map[int]Ref{1: {"o", 1, phalanx.Digest{1}}}})
 	crosses(t, &messages.Generation{Epoch: 7})
 	crosses(t, Ref{"an/object", 7, phalanx.Digest{1}})
@@ -63,6 +71,9 @@ func TestCodecs(t *testing.T) {
 	}
 	if _, err := codecFor[*messages.Generation]().encode((*messages.Generation)(nil)); err == nil {
 		t.Error("a nil message was encoded: it would come back as an empty one")
+	}
+	if v, err := codecFor[[]byte]().decode(nil); err != nil || v.([]byte) == nil {
+		t.Error("it shows whether empty bytes were read from a record or from the store")
 	}
 	if _, err := codecFor[[]uint32]().decode(make([]byte, 6)); err == nil {
 		t.Error("6 bytes are an array of 4-byte elements")
@@ -99,11 +110,56 @@ type sealed struct{ r Ref }
 func (s sealed) MarshalJSON() ([]byte, error)  { return json.Marshal(s.r) }
 func (s *sealed) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, &s.r) }
 
+// Types of which encoding/json leaves something away without an error, or which it cannot make.
+type (
+	redacted string
+	stamped  struct {
+		time.Time
+		Name string
+	}
+	stampedTwice struct {
+		time.Time
+		netip.Addr
+	}
+	count  int
+	hiding struct {
+		count
+		Name string
+	}
+	pointing  struct{ *inner }
+	shadowing struct {
+		numbered
+		ID string
+	}
+	numbered struct{ ID int }
+	twins    struct {
+		In Ref `json:"in"`
+		renamed
+	}
+	renamed struct {
+		Other int `json:"in"`
+	}
+	numbers struct {
+		First  *big.Int // is carried
+		Number big.Int
+	}
+)
+
+func (redacted) MarshalJSON() ([]byte, error) { return []byte(`"***"`), nil }
+
 func TestTypesThatAreRefused(t *testing.T) {
 	for want, typ := range map[string]reflect.Type{
 		"nobody finds its workflow.Ref": reflect.TypeFor[[]sealed](),
 		"interface does not say":        reflect.TypeFor[Outcome[int]](), // an argument only
-		"not exported":                  reflect.TypeFor[big.Int](),
+		"as a pointer only":             reflect.TypeFor[big.Int](),
+		"one way only":                  reflect.TypeFor[map[string]redacted](),
+		"embedded Time can stand for":   reflect.TypeFor[stamped](),
+		"form of its embedded Addr":     reflect.TypeFor[stampedTwice](),
+		"field count is not exported":   reflect.TypeOf(hiding{count: 1}),
+		"field inner is not exported":   reflect.TypeFor[pointing](),
+		`calls two of its fields "ID"`:  reflect.TypeFor[shadowing](),
+		`calls two of its fields "in"`:  reflect.TypeFor[[]twins](),
+		"field Number: big.Int has":     reflect.TypeFor[numbers](),
 	} {
 		if _, why := codecOf(typ); !strings.Contains(why, want) {
 			t.Errorf("%v: %q", typ, why)

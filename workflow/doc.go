@@ -1,4 +1,4 @@
-// Package workflow describes workflows, tasks that depend on each other, checks them, and runs single attempts of tasks.
+// Package workflow describes workflows, tasks that depend on each other, checks them, and runs them on a cluster.
 //
 // # Promises come first
 //
@@ -26,13 +26,20 @@
 // arguments: they are copies. An output above 64 KB becomes an object in the store by itself. A large value that a
 // task does not want to copy is a Ref: Context.Put makes one, Context.Get reads it where it is. Constants have at most 64 KB.
 //
-// # What runs
+// # Runs
 //
-// Trial runs single attempts, of a task, its undo or its compensation, in this process, as a node will run them for a workflow: with
-// timeouts, heartbeats, panics as errors, and objects.
+// Service, in cluster.Config.Services, has a node take part: with Settings.Tasks it executes tasks, and with Settings.Dir it keeps
+// the ledger, in which each step of a run is durable before it counts. Start begins a run under an id, on any node, and Run.Result
+// waits for its end; Attach finds it again, after a restart of everything as well. A run goes on when nodes die: tasks are
+// repeated under their keys, and outputs that are lost are made again. If a task fails for good, or the run is canceled (Cancel),
+// the run goes back: what has been done is compensated or undone. StatusOf says what a run waits for, and Resume goes on with one that is stuck.
 //
-// No program can run a whole workflow yet. Check refuses, by a CheckError of the rule Support, what can be described and has no
-// rules yet: Event, Sleep, Reduce, tasks that return workflows (Expand0 to Expand3), actors (ActorRef, Read, Snapshot), Limit and Retry.
+// A run goes on with the workflow that a task returns (Expand0 to Expand3), waits for signals (Event, Signal) and sleeps.
+//
+// Trial runs single attempts, of a task, its undo or its compensation, in this process and outside of any run.
+//
+// Check refuses, by a CheckError of the rule Support, what can be described and has no rules yet: Reduce and Limit. Actors
+// (ActorRef, Read, Snapshot) are checked, but no node moves or copies them yet.
 //
 // # Concurrency
 //

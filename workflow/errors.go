@@ -55,6 +55,33 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("the task panicked: %s\n%s", e.Value, e.Stack)
 }
 
+// maxErrorText bounds the text of an error of a task, in bytes: it is recorded.
+const maxErrorText = 16 << 10
+
+// sound returns an error that can be recorded, and looked at without a panic. A task may return one that cannot: a nil
+// pointer that is not a nil error panics in its methods. Then sound panics, where the task is called.
+func sound(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	_ = errors.Is(err, ErrEnded) // calls all Unwrap and Is
+	_ = IsPermanent(err)         // and all As
+	if short := shorten(text, maxErrorText); short != text {
+		return &shortError{short, err}
+	}
+	return err
+}
+
+// shortError is an error with another text.
+type shortError struct {
+	text string
+	err  error
+}
+
+func (e *shortError) Error() string { return e.text }
+func (e *shortError) Unwrap() error { return e.err }
+
 // maxStack bounds what is kept of a stack, in bytes.
 const maxStack = 8 << 10
 

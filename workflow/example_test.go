@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/workflow"
 )
 
@@ -112,10 +111,7 @@ func ExampleAll() {
 func ExampleRead() {
 	_, err := workflow.Check(pipeline(20))
 	fmt.Println(err)
-	fmt.Println(errors.Is(err, phalanx.ErrInvalid))
-	// Output:
-	// support: spawn makes actors, which no node can run yet: leave it away
-	// true
+	// Output: <nil>
 }
 
 // A task that returns a workflow, here of itself.
@@ -136,10 +132,10 @@ func ExampleExpand1() {
 		return
 	}
 	fmt.Println(d.Tasks[0].Name, d.Tasks[0].Expands)
-	fmt.Println(d.Refused)
+	fmt.Println(d.Refused == "")
 	// Output:
 	// fib true
-	// support: fib returns a workflow, which no node can run yet: leave it away
+	// true
 }
 
 // A consumer takes the error of a step.

@@ -1,7 +1,9 @@
 package workflow
 
+import core "github.com/phalanx-go/phalanx/protocol/workflow"
+
 // A task may return a workflow (workflow specification 1.5): the run goes on with that workflow, and its result becomes the output of
-// the task. No node can run such tasks yet.
+// the task. The task itself has no effect: With(Idempotent) does not give it one, and an Undo or a Compensate is refused.
 
 // Expand0 makes a task of a function that returns a workflow. It panics if no codec takes R.
 func Expand0[R any](name string, version int, f func(Context) (Step[R], error)) F0[R] {
@@ -28,7 +30,7 @@ func Expand3[A, B, C, R any](name string, version int, f func(Context, A, B, C) 
 }
 
 func (t *Task) expanding() *Task {
-	t.expands = true
+	t.expands, t.promise.effect = true, core.None // effects are those of the graph's tasks
 	return t
 }
 

@@ -42,11 +42,12 @@ type life struct {
 	names   map[string]bool
 	made    []Ref
 	missing []phalanx.ObjectID
-	views   []*storenode.View // released at the end
+	lacks   map[phalanx.ObjectID]bool // those of missing
+	views   map[*storenode.View]bool  // not released: the end does it
 }
 
 func newLife(a *attempt, store objects, beat func([]byte)) *life {
-	return &life{key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]bool{}}
+	return &life{key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]bool{}, lacks: map[phalanx.ObjectID]bool{}, views: map[*storenode.View]bool{}}
 }
 
 // keyOf returns the key of an attempt (workflow specification 1.2): that of a task with an undo has the generation, since the effect counts anew
@@ -104,11 +105,26 @@ func (l *life) end() {
 // release releases all views.
 func (l *life) release() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, v := range l.views {
+	views := l.views
+	l.views = map[*storenode.View]bool{}
+	l.mu.Unlock()
+	for v := range views {
 		v.Release()
 	}
-	l.views = nil
+}
+
+// holder holds a view of the store for one that the task has, so that nothing is kept of what the task has released.
+type holder struct {
+	life *life
+	of   *storenode.View
+	own  *storenode.View // the task's
+}
+
+func (h *holder) Release() {
+	h.life.mu.Lock()
+	delete(h.life.views, h.own)
+	h.life.mu.Unlock()
+	h.of.Release()
 }
 
 // onBeat has f called at each Beat.
@@ -143,7 +159,8 @@ func (l *life) get(ctx context.Context, r Ref) (*storenode.View, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
-		if gone(err) {
+		if gone(err) && !l.lacks[r.id] { // a task may ask again and again
+			l.lacks[r.id] = true
 			l.missing = append(l.missing, r.id)
 		}
 		return nil, err
@@ -152,8 +169,10 @@ func (l *life) get(ctx context.Context, r Ref) (*storenode.View, error) {
 		v.Release()
 		return nil, &phalanx.Error{Op: "get", Object: r.id, Kind: phalanx.ErrClosed, Err: ErrEnded}
 	}
-	l.views = append(l.views, v)
-	return v, nil
+	h := &holder{life: l, of: v}
+	h.own = storenode.NewView(v.Info(), v.Bytes(), h)
+	l.views[h.own] = true
+	return h.own, nil
 }
 
 // gone reports whether no node has an object any more.
@@ -164,7 +183,7 @@ func gone(err error) bool {
 // put makes an object of the attempt.
 func (l *life) put(ctx context.Context, name string, data []byte, meta phalanx.Meta) (Ref, error) {
 	l.mu.Lock()
-	if len(l.names) >= maxPuts && !l.names[name] {
+	if len(l.names) >= maxPuts && !l.names[name] && name != outputName {
 		l.mu.Unlock()
 		return Ref{}, invalid("put", fmt.Errorf("the attempt has made %d objects already", maxPuts))
 	}

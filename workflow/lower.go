@@ -26,13 +26,12 @@ func lower(g *messages.Graph) (*core.Graph, error) {
 		if why := unsupported(c); why != "" {
 			return nil, &CheckError{Rule: Support, Path: names[v : v+1], Why: fmt.Sprintf("%s %s, which no node can run yet", names[v], why), Fix: "leave it away"}
 		}
-		t := core.Task{Name: names[v], Deterministic: c.Deterministic, Checkpoint: c.Checkpoint, Effect: c.Effect, Compensates: c.Compensates}
+		t := lowerCall(c)
+		t.Name = names[v]
+		writes := map[int]bool{} // the actors of these
 		for _, in := range from.Inputs {
 			if !in.OfTask() {
 				continue
-			}
-			if in.Kind == messages.InputRead {
-				return nil, &CheckError{Rule: Support, Path: names[v : v+1], Why: names[v] + " reads actors, which no node can run yet", Fix: "leave it away"}
 			}
 			if in.Kind == messages.InputCaught {
 				out.Tasks[in.N].Caught = true
@@ -42,6 +41,10 @@ func lower(g *messages.Graph) (*core.Graph, error) {
 			if reads[in.N] != int32(v)+1 {
 				reads[in.N] = int32(v) + 1
 				t.Reads = append(t.Reads, int(in.N))
+			}
+			if p := int(in.N); out.Tasks[p].Actor && in.Kind != messages.InputRead && !writes[p] {
+				writes[p] = true
+				t.Writes = append(t.Writes, p)
 			}
 		}
 		for _, p := range from.After {
@@ -59,23 +62,25 @@ func lower(g *messages.Graph) (*core.Graph, error) {
 	return out, nil
 }
 
+// lowerCall returns what a task promises.
+func lowerCall(c *messages.GraphCall) core.Task {
+	switch c.Kind {
+	case messages.CallEvent:
+		return core.Task{Event: c.Name, Effect: core.None}
+	case messages.CallSleep:
+		return core.Task{Sleep: max(1, c.Pause), Effect: core.None} // a sleep without a pause ends at once
+	}
+	return core.Task{Deterministic: c.Deterministic, Checkpoint: c.Checkpoint, Effect: c.Effect, Compensates: c.Compensates, Retries: c.Retries,
+		Expands: c.Expands, Actor: c.Actors, Snapshot: c.Snapshot}
+}
+
 // unsupported says what the core has no rule for; "": nothing.
 func unsupported(c *messages.GraphCall) string {
 	switch {
-	case c.Kind == messages.CallEvent:
-		return "waits for a signal"
-	case c.Kind == messages.CallSleep:
-		return "sleeps"
 	case c.Kind == messages.CallReduce:
 		return "is a Reduce"
-	case c.Expands:
-		return "returns a workflow"
-	case c.Actors || c.Snapshot:
-		return "makes actors"
 	case c.Limit != "":
 		return "has a Limit"
-	case c.Retries != 0:
-		return "has a Retry"
 	}
 	return ""
 }

@@ -43,7 +43,7 @@ var (
 	Snapshot Option = func(p *promise) { p.snapshot = true }
 )
 
-// Timeout ends an attempt that takes longer than d: it fails with phalanx.ErrDeadline, and is repeated. It holds for the undo and the
+// Timeout ends an attempt that takes longer than d, from its first input to its output: it fails with phalanx.ErrDeadline, and is repeated. It holds for the undo and the
 // compensation of the task as well, each by itself.
 func Timeout(d time.Duration) Option {
 	positive("timeout", d)

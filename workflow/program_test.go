@@ -17,19 +17,9 @@ import (
 func TestCheckRefusesWhatIsNotSupported(t *testing.T) {
 	grad := workflow.Func0("grad", 1, func(workflow.Context) ([]float32, error) { return nil, nil })
 	use := workflow.Do1("use", 1, func(workflow.Context, []float32) error { return nil })
-	actor := workflow.Func0("actor", 1, func(workflow.Context) (workflow.ActorRef, error) { return workflow.ActorRef{}, nil })
-	look := workflow.Do1("look", 1, func(workflow.Context, workflow.ActorRef) error { return nil })
-	wait := workflow.Do1("wait", 1, func(workflow.Context, string) error { return nil })
 	for want, s := range map[string]workflow.AnyStep{
-		"event approve waits for a signal": wait.Bind(workflow.Event[string]("approve", grad.Bind())),
-		"sleep sleeps":                     workflow.After(grad.Bind(), workflow.Sleep(time.Hour)),
-		"reduce is a Reduce":               use.Bind(workflow.Reduce(phalanx.Sum, 1, grad.Bind(), grad.Bind())),
-		"f returns a workflow":             workflow.Expand0("f", 1, func(workflow.Context) (workflow.Step[int], error) { return workflow.Step[int]{}, nil }).Bind(),
-		"actor makes actors":               look.Bind(workflow.Read(actor.Bind())),
-		"grad makes actors":                grad.Bind().With(workflow.Snapshot),
-		"grad has a Limit":                 grad.With(workflow.Limit("gpu", 3)).Bind(),
-		"grad has a Retry":                 grad.With(workflow.Retry(0)).Bind(),
-		"use reads actors":                 use.Bind(workflow.Read(grad.Bind())),
+		"reduce is a Reduce": use.Bind(workflow.Reduce(phalanx.Sum, 1, grad.Bind(), grad.Bind())),
+		"grad has a Limit":   grad.With(workflow.Limit("gpu", 3)).Bind(),
 	} {
 		_, err := workflow.Check(s)
 		var refused *workflow.CheckError
@@ -38,6 +28,43 @@ func TestCheckRefusesWhatIsNotSupported(t *testing.T) {
 		}
 		if d, err := workflow.Describe(s); err != nil || !strings.Contains(d.Refused, want) || !strings.HasPrefix(d.DOT(), "digraph") {
 			t.Errorf("%s: %v, %v", want, d, err)
+		}
+	}
+}
+
+// Events, sleeps, repeats, workflows that tasks return, and actors are checked by the rules of the core.
+func TestCheckOfEventsExpansionsAndActors(t *testing.T) {
+	grad := workflow.Func0("grad", 1, func(workflow.Context) ([]float32, error) { return nil, nil })
+	actor := workflow.Func0("actor", 1, func(workflow.Context) (workflow.ActorRef, error) { return workflow.ActorRef{}, nil }).With(workflow.NoEffect)
+	train := workflow.Func1("train", 1, func(_ workflow.Context, a workflow.ActorRef) (workflow.ActorRef, error) { return a, nil }).With(workflow.NoEffect)
+	look := workflow.Func1("look", 1, func(workflow.Context, workflow.ActorRef) (int, error) { return 0, nil }).With(workflow.NoEffect)
+	both := workflow.Func2("both", 1, func(workflow.Context, int, int) (int, error) { return 0, nil }).With(workflow.NoEffect)
+	wait := workflow.Do1("wait", 1, func(workflow.Context, string) error { return nil })
+	more := workflow.Expand0("more", 1, func(workflow.Context) (workflow.Step[int], error) { return workflow.Step[int]{}, nil })
+	a := actor.Bind()
+	saved := a.With(workflow.Snapshot)
+	for _, c := range []struct {
+		step    workflow.AnyStep
+		refused string
+	}{
+		{wait.Bind(workflow.Event[string]("approve", grad.Bind())), ""},
+		{workflow.After(grad.Bind(), workflow.Sleep(time.Hour)), ""},
+		{workflow.After(grad.Bind(), workflow.Sleep(0)), ""},
+		{grad.With(workflow.Retry(0)).Bind(), ""},
+		{more.Bind(), ""},
+		{both.Bind(more.Bind(), more.With(workflow.NoCheckpoint).Bind()), ""},
+		{look.Bind(workflow.Read(a)), ""},
+		{look.Bind(workflow.Read(train.Bind(a))), ""},
+		{both.Bind(look.Bind(workflow.Read(saved)), look.Bind(workflow.Read(train.Bind(saved)))), ""},
+		{both.Bind(look.Bind(workflow.Read(a)), look.Bind(workflow.Read(train.Bind(a)))), "actors: look reads the version of actor, which train moves away"},
+		{both.Bind(look.Bind(train.Bind(a)), look.Bind(train.Bind(a))), "write the same version, that of actor"},
+		{train.Bind(a), "actors: the result train holds an actor, whose version is not saved: Snapshot train"},
+		{grad.Bind().With(workflow.Snapshot), "actors: grad has a snapshot, and its output holds no actor"},
+		{workflow.After(grad.Bind(), workflow.Sleep(200*365*24*time.Hour)), "shape: sleep sleeps 1752000h0m0s: sleep for 876000h0m0s at most"},
+	} {
+		_, err := workflow.Check(c.step)
+		if c.refused == "" && err != nil || c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused)) {
+			t.Errorf("%v, want %q", err, c.refused)
 		}
 	}
 }

@@ -115,12 +115,12 @@ func (t *Trial) Compensate(ctx context.Context, s AnyStep, made Recording, try T
 
 // Replay runs the function that a registry now has for a recorded attempt, on the recorded inputs.
 func (t *Trial) Replay(ctx context.Context, tasks *Registry, r Recording, try Try) (Recording, error) {
-	name, version, ok := strings.Cut(r.Task, "@")
-	v, err := strconv.Atoi(version)
-	if !ok || err != nil {
+	at := strings.LastIndexByte(r.Task, '@') // a name may have one
+	v, err := strconv.Atoi(r.Task[at+1:])
+	if at < 0 || err != nil {
 		return Recording{}, invalid("replay", fmt.Errorf("the recording is of the task %.100q, which is no name@version", r.Task))
 	}
-	known, err := tasks.find(name, v)
+	known, err := tasks.find(r.Task[:at], v)
 	if err != nil {
 		return Recording{}, err
 	}

@@ -86,3 +86,23 @@ func inf() float64 {
 	zero := 0.0
 	return 1 / zero
 }
+
+// A recording names its task, whatever the name is.
+func TestReplayFindsTheTask(t *testing.T) {
+	for _, name := range []string{"a", "a@b", "a@1"} {
+		f := Func0(name, 7, func(Context) (int, error) { return 1, nil })
+		trial := NewTrial(TrialConfig{})
+		r, err := trial.Do(t.Context(), f.Bind(), Try{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := trial.Replay(t.Context(), Tasks(f), r, Try{}); err != nil || again.Task != name+"@7" {
+			t.Errorf("%q: %q, %v", name, again.Task, err)
+		}
+	}
+	for _, task := range []string{"", "a", "a@", "a@b"} {
+		if _, err := NewTrial(TrialConfig{}).Replay(t.Context(), Tasks(), Recording{Task: task}, Try{}); !errors.Is(err, phalanx.ErrInvalid) {
+			t.Errorf("%q: %v", task, err)
+		}
+	}
+}

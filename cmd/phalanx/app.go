@@ -127,9 +127,10 @@ They take -o json, and exit with the codes of ` + "`phalanx help exit-codes`.",
 	cmd.SetVersionTemplate("phalanx {{.Version}}\n")
 	cmd.PersistentFlags().StringVarP(&a.output, "output", "o", "text", "how to print: text or json")
 	_ = cmd.RegisterFlagCompletionFunc("output", completeWords("text", "json")) // it was just added
-	cmd.AddGroup(&cobra.Group{ID: nodes, Title: "Nodes:"}, &cobra.Group{ID: objects, Title: "Objects:"}, &cobra.Group{ID: looks, Title: "Looking:"})
+	cmd.AddGroup(&cobra.Group{ID: nodes, Title: "Nodes:"}, &cobra.Group{ID: objects, Title: "Objects:"}, &cobra.Group{ID: workflows, Title: "Workflows:"}, &cobra.Group{ID: looks, Title: "Looking:"})
 	cmd.AddCommand(a.nodeCommand(), a.devCommand(), a.demoCommand(), a.soakCommand(), a.recoverCommand(), a.configCommand(),
 		a.putCommand(), a.getCommand(), a.rmCommand(), a.lsCommand(), a.statCommand(), a.prefetchCommand(), a.reduceCommand(),
+		a.workflowCommand(),
 		a.statusCommand(), a.eventsCommand(), a.treeCommand(), a.barrierCommand(), a.groupCommand(), a.benchCommand(), a.versionCommand(), exitCodesTopic())
 	cmd.InitDefaultHelpCmd()
 	if help, _, err := cmd.Find([]string{"help"}); err == nil {
@@ -145,9 +146,10 @@ They take -o json, and exit with the codes of ` + "`phalanx help exit-codes`.",
 
 // The groups of commands.
 const (
-	nodes   = "nodes"
-	objects = "objects"
-	looks   = "looks"
+	nodes     = "nodes"
+	objects   = "objects"
+	workflows = "workflows"
+	looks     = "looks"
 )
 
 // action makes sure that the error of a command has a type.

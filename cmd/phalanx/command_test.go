@@ -72,7 +72,8 @@ func (b *bed) run(t *testing.T, stdin string, args ...string) string {
 
 // Each script is a new node and a new folder. "run" has a command line, with
 // standard input below it; "file" and "cat" are about files; "tree",
-// "barriers" and "groups" are what the node knows of those.
+// "barriers" and "groups" are what the node knows of those; "workflow" changes a run,
+// and "took" are the signals that runs have taken.
 func TestCommands(t *testing.T) {
 	scripts, err := filepath.Glob("testdata/commands/*.txt")
 	if err != nil || len(scripts) == 0 {
@@ -120,6 +121,23 @@ func (b *bed) step(t *testing.T, d *datadriven.TestData) string {
 	case "formed": // the node is in a cluster that was formed anew
 		b.node.Info.View, b.node.Info.Formed, b.node.Info.MissingMembers = 1<<42|5<<32|17, 1, []phalanx.NodeID{"n7#7", "n8#8"}
 		return ""
+	case "workflow": // begin ID | end ID RESULT | fail ID WHY | stick ID | takes NAME
+		what, id := d.CmdArgs[0].Key, d.CmdArgs[1].Key
+		switch what {
+		case "begin":
+			b.node.StartRun(id)
+		case "end":
+			b.node.EndRun(id, []byte(d.Input), "")
+		case "fail":
+			b.node.EndRun(id, nil, d.Input)
+		case "stick":
+			b.node.StickRun(id)
+		case "takes":
+			b.node.Takes = id
+		}
+		return ""
+	case "took":
+		return strings.Join(b.node.Took, "\n") + "\n"
 	case "barriers":
 		b.node.Bars = someBarriers()
 		return ""
@@ -286,7 +304,8 @@ func TestNoNode(t *testing.T) {
 	addr := server.Listener.Addr().String()
 	server.Close()
 	for _, args := range [][]string{{"put", "-", "a"}, {"get", "a", "-"}, {"rm", "a"}, {"ls"}, {"stat", "a"}, {"prefetch", "a"},
-		{"reduce", "t", "a"}, {"status"}, {"events"}, {"tree", "a"}} {
+		{"reduce", "t", "a"}, {"status"}, {"events"}, {"tree", "a"}, {"workflow", "ls"}, {"workflow", "status", "a"}, {"workflow", "wait", "a"}, {"workflow", "cancel", "a"},
+		{"workflow", "resume", "a"}, {"workflow", "signal", "a", "b"}, {"workflow", "rm", "a"}} {
 		b := &bed{environ: []string{"PHALANX_ADDR=" + addr}, addr: "http://" + addr}
 		got := b.run(t, "", args...)
 		if !strings.Contains(got, "no node answers at http://ADDR; start one with `phalanx dev` or give --addr") || !strings.HasSuffix(got, "exit 8\n") {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
@@ -38,26 +41,32 @@ ends them all. The first serves HTTP at the default address, so that other
 commands find it; the others on free ports. When a node dies, dev reports it, and
 the other nodes go on: try kill -9.
 
-` + inMemory,
-		Example: "  phalanx dev --nodes 5\n  phalanx dev --nodes 3 --memory 1GB --log-level warning",
+` + inMemory + "\n" + onDisk,
+		Example: "  phalanx dev --nodes 5\n  phalanx dev --dir cluster\n  phalanx dev --nodes 3 --memory 1GB --log-level warning",
 		Args:    cobra.NoArgs,
 	}
 	cmd.Flags().IntVar(&count, "nodes", 3, "how many nodes")
 	settingFlags(cmd.Flags(), devSettings...)
+	settingFlags(cmd.Flags(), "dir")
+	cmd.Flags().Lookup("dir").Usage = "folder in which each node keeps the runs of workflows, in n1, n2 …; dev makes it (default none: they keep nothing)"
 	cmd.Flags().Lookup("memory").Usage = "cap on everything that the store of each node holds, such as 1GB (default its share of three quarters of the machine's, at most a quarter)"
 	cmd.RunE = action(func(ctx context.Context, _ []string) error {
 		if count < 1 || count > maxDev {
 			return invalid("--nodes: %d are not 1 to %d", count, maxDev)
 		}
 		first, all := handOn(cmd.Flags())
-		given, err := a.given("memory")
+		given, err := a.given()
 		if err != nil {
 			return err
 		}
-		if !given && !cmd.Flags().Changed("memory") {
+		dir := find(given, "dir")
+		if cmd.Flags().Changed("dir") {
+			dir.Value = cmd.Flags().Lookup("dir").Value.String()
+		}
+		if find(given, "memory").From == "default" && !cmd.Flags().Changed("memory") {
 			all = append(all, fmt.Sprint("--memory=", devMemory(cluster.DefaultMemory(), count)))
 		}
-		return a.dev(ctx, count, first, all)
+		return a.dev(ctx, count, dir.Value, first, all)
 	})
 	return cmd
 }
@@ -82,12 +91,11 @@ func handOn(f *pflag.FlagSet) (first, all []string) {
 // three quarters of the machine's memory. quarter is one quarter of it.
 func devMemory(quarter int64, count int) int64 { return min(quarter, 3*quarter/int64(count)) }
 
-// given reports whether the environment or its file of settings has key.
-func (a *app) given(key string) (bool, error) {
+// given is what the environment and its file of settings say.
+func (a *app) given() ([]choice, error) {
 	none := &cobra.Command{}
 	configFlags(none)
-	all, err := a.load(none.Flags())
-	return err == nil && find(all, key).From != "default", err
+	return a.load(none.Flags())
 }
 
 // fleet is the children.
@@ -96,21 +104,35 @@ type fleet struct {
 }
 
 // startFleet starts count nodes n1, n2 …, which become one cluster. The first
-// has flags of its own.
-func startFleet(ctx context.Context, environ []string, log io.Writer, count int, firsts, flags []string) (*fleet, error) {
-	f := &fleet{}
-	common := append([]string{"--bind=127.0.0.1", "--advertise=127.0.0.1", "--control-port=0", "--data-port=0"}, flags...)
-	first, err := startNode(ctx, environ, log, "n1", slices.Concat(common, []string{"--seeds="}, firsts)...)
-	if err != nil {
-		return nil, err
+// has flags of its own. Each has a folder in dir, unless that is "".
+func startFleet(ctx context.Context, environ []string, log io.Writer, count int, dir string, firsts, flags []string) (*fleet, error) {
+	f := &fleet{all: make([]*process, count)}
+	common := append([]string{"--bind=127.0.0.1", "--advertise=127.0.0.1", "--control-port=0", "--data-port=0", "--dir=", "--seeds="}, flags...)
+	placed := make([][]string, count)
+	from := 0
+	if dir == "" {
+		first, err := startNode(ctx, environ, log, "n1", slices.Concat(common, firsts)...)
+		if err != nil {
+			return nil, err
+		}
+		f.all[0], from = first, 1
+		common = append(common, "--seeds="+first.Control)
+	} else {
+		var err error
+		if placed, err = places(count, dir); err != nil {
+			return nil, err
+		}
 	}
-	others := slices.Concat(common, []string{"--http=127.0.0.1:0", "--seeds=" + first.Control})
-	f.all = make([]*process, count)
-	f.all[0] = first
 	errs := make([]error, count)
 	var wg sync.WaitGroup
-	for i := 1; i < count; i++ {
-		wg.Go(func() { f.all[i], errs[i] = startNode(ctx, environ, log, fmt.Sprint("n", i+1), others...) })
+	for i := from; i < count; i++ {
+		own := []string{"--http=127.0.0.1:0"}
+		if i == 0 {
+			own = firsts
+		}
+		wg.Go(func() {
+			f.all[i], errs[i] = startNode(ctx, environ, log, nodeName(i), slices.Concat(common, own, placed[i])...)
+		})
 	}
 	wg.Wait()
 	for _, err := range errs {
@@ -120,6 +142,34 @@ func startFleet(ctx context.Context, environ []string, log io.Writer, count int,
 		}
 	}
 	return f, nil
+}
+
+func nodeName(i int) string { return fmt.Sprint("n", i+1) }
+
+// mostSeeds bounds how many of the nodes with folders are seeds.
+const mostSeeds = 5
+
+// places returns flags for each of count nodes with folders in dir. Such nodes begin together, since no one of them
+// may know what all of them have kept: each knows from the start at which ports it finds the others.
+func places(count int, dir string) ([][]string, error) {
+	var all [][]string
+	var seeds []string
+	for i := range count {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, &phalanx.Error{Op: "start", Kind: phalanx.ErrUnavailable, Err: err}
+		}
+		defer l.Close() // no two nodes have the same port
+		_, port, _ := net.SplitHostPort(l.Addr().String())
+		all = append(all, []string{"--dir=" + filepath.Join(dir, nodeName(i)), "--control-port=" + port})
+		if i < mostSeeds {
+			seeds = append(seeds, l.Addr().String())
+		}
+	}
+	for i := range all {
+		all[i] = append(all[i], "--seeds="+strings.Join(seeds, ","))
+	}
+	return all, nil
 }
 
 // end ends all children and returns when they have ended.
@@ -134,14 +184,14 @@ func (f *fleet) end() {
 }
 
 // dev runs count nodes until ctx ends or all have died.
-func (a *app) dev(ctx context.Context, count int, first, flags []string) error {
+func (a *app) dev(ctx context.Context, count int, dir string, first, flags []string) error {
 	log := &lines{w: a.stderr}
-	f, err := startFleet(ctx, a.environ, log, count, first, flags)
+	f, err := startFleet(ctx, a.environ, log, count, dir, first, flags)
 	if err != nil {
 		return err
 	}
 	defer f.end()
-	if err := a.introduce(f.all); err != nil {
+	if err := a.introduce(f.all, dir); err != nil {
 		return err
 	}
 	dead := make(chan *process)
@@ -175,7 +225,7 @@ type child struct {
 	PID int `json:"pid"`
 }
 
-func (a *app) introduce(all []*process) error {
+func (a *app) introduce(all []*process, dir string) error {
 	list := make([]child, len(all))
 	for i, p := range all {
 		list[i] = child{p.ready, p.PID()}
@@ -192,6 +242,9 @@ func (a *app) introduce(all []*process) error {
 		}
 		_ = t.Flush() // to memory
 		fmt.Fprintln(w, inMemory)
+		if dir != "" {
+			fmt.Fprintf(w, "%s keeps the runs of workflows: they go on when dev starts over it again.\n", dir)
+		}
 		fmt.Fprintln(w, "Try phalanx put FILE ID, phalanx ls, phalanx events in another terminal. Ctrl-C ends all.")
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/phalanx-go/phalanx/internal/bench"
 	"github.com/phalanx-go/phalanx/internal/children"
 	"github.com/phalanx-go/phalanx/internal/httpapi"
+	"github.com/phalanx-go/phalanx/workflow"
 )
 
 func (a *app) nodeCommand() *cobra.Command {
@@ -48,8 +49,9 @@ PHALANX_CONTROL_PORT, or in the file of --config (YAML, for example "control-por
 The node listens on loopback by default. Another address needs TLS (--tls-cert,
 --tls-key, --tls-ca), or --insecure on a closed network.
 
-` + inMemory,
+` + inMemory + "\n" + onDisk,
 		Example: `  phalanx node
+  phalanx node --dir /var/lib/phalanx
   phalanx node --bind 10.0.0.2 --seeds 10.0.0.1:7421,10.0.0.2:7421,10.0.0.3:7421 --tls-cert n.pem --tls-key n.key --tls-ca ca.pem
   PHALANX_MEMORY=16GB phalanx node --config phalanx.yaml --http off`,
 		Args: cobra.NoArgs,
@@ -94,7 +96,11 @@ func (a *app) node(ctx context.Context, s *settings) error {
 	log.SetOutput(a.stderr)
 	log.SetLevel(s.logLevel)
 	s.cluster.Logger = log
-	s.cluster.Services = []cluster.Service{barrier.Service()}
+	flow := workflow.Settings{Dir: s.dir, Log: log}
+	if s.dir != "" { // else it has nothing to look for before it is a member
+		flow.Seeds = s.cluster.Seeds
+	}
+	s.cluster.Services = []cluster.Service{barrier.Service(), flow.Service()}
 	s.cluster.Kinds = map[string]func(*cluster.Node) *actor.Props{bench.Kind: bench.Agent}
 
 	var waits atomic.Value // string
@@ -128,6 +134,9 @@ func (a *app) node(ctx context.Context, s *settings) error {
 		return leave(n, s.leaveTimeout, log)
 	})
 	front.Open(httpapi.New(servedNode(n), options), func() { _ = left() })
+	if err := folderError(ctx, n, s.dir); err != nil {
+		return errors.Join(err, finish(), left())
+	}
 	r := ready{Node: n.ID(), Control: n.ControlAddr(), Data: n.DataAddr()}
 	switch {
 	case l == nil:

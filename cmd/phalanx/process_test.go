@@ -82,8 +82,14 @@ func start(t *testing.T, args ...string) *daemon {
 // startProgram is start with another program.
 func startProgram(t *testing.T, name string, args ...string) *daemon {
 	t.Helper()
+	return startIn(t, clean(os.Environ()), name, args...)
+}
+
+// startIn is startProgram in another environment.
+func startIn(t *testing.T, environ []string, name string, args ...string) *daemon {
+	t.Helper()
 	d := &daemon{Cmd: exec.CommandContext(t.Context(), name, args...), errs: &errOutput{}}
-	d.Env = clean(os.Environ())
+	d.Env = environ
 	d.Stderr = d.errs
 	out, err := d.StdoutPipe()
 	if err != nil {
@@ -331,7 +337,7 @@ func TestEverythingIsInMemory(t *testing.T) {
 	d.interrupt(t, os.Interrupt)
 	must(t, banner.String(), "1 node is ready:", inMemory)
 	for _, command := range []string{"dev", "node"} {
-		must(t, (&bed{}).run(t, "", "help", command), inMemory)
+		must(t, (&bed{}).run(t, "", "help", command), inMemory, onDisk)
 	}
 	for _, file := range []string{"../../README.md", "../../docs/failure-semantics.md"} {
 		text, err := os.ReadFile(file)
@@ -371,8 +377,8 @@ func TestDevMemory(t *testing.T) {
 		}
 	}
 	for _, environ := range [][]string{nil, {"PHALANX_MEMORY=1GB"}} {
-		given, err := (&bed{environ: environ}).app("", io.Discard, io.Discard).given("memory")
-		if err != nil || given != (environ != nil) {
+		given, err := (&bed{environ: environ}).app("", io.Discard, io.Discard).given()
+		if err != nil || (find(given, "memory").From != "default") != (environ != nil) {
 			t.Errorf("%v: %v, %v", environ, given, err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 type settings struct {
 	cluster      cluster.Config
 	http         string // host:port, or "off"
+	dir          string // the node's folder; "": none
 	pprof        bool
 	files        tlsFiles
 	logLevel     logrus.Level
@@ -57,6 +58,8 @@ func allSettings() []setting {
 			set: func(s *settings, v string) error { return boolean(&s.cluster.Alone, v) }},
 		{key: "http", kind: "host:port", value: httpapi.DefaultAddr, usage: "address of the HTTP interface, or off",
 			set: func(s *settings, v string) error { s.http = v; return httpAddr(v) }},
+		{key: "dir", kind: "folder", note: "none: it keeps nothing", usage: "folder that keeps the runs of workflows, of this node alone; the node makes it",
+			set: func(s *settings, v string) error { s.dir = v; return nil }},
 		{key: "memory", field: "Memory", kind: "size", note: "a quarter of the machine's", usage: "cap on everything that the store holds, such as 4GB",
 			set: func(s *settings, v string) error { return size(&s.cluster.Memory, v) }},
 		{key: "inline-limit", field: "InlineLimit", kind: "size", value: "64KB", usage: "objects below this size, at most 256KB, live in the directory; 0 for none",

@@ -13,8 +13,8 @@ import (
 type Blobs interface {
 	// Put reads size bytes from r and keeps them under place, replacing what was there. They are
 	// durable when it returns nil; after an error the old ones are there. The errors are
-	// ErrMismatch if the bytes do not have that size and that digest of an object, ErrNoSpace if they
-	// would use the reserve, and ErrInvalid if place is no valid one.
+	// ErrMismatch if the bytes do not have that size and that digest of an object, ErrNoSpace if they,
+	// and those of Puts that have not ended, would use the reserve, and ErrInvalid if place is no valid one.
 	Put(place string, r io.Reader, size int64, digest phalanx.Digest) error
 	// Open returns the blob under place, or ErrNotFound. The caller closes it.
 	Open(place string) (*Blob, error)

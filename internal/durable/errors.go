@@ -23,8 +23,8 @@ var (
 	ErrNotFound = phalanx.ErrNotFound
 	// ErrInvalid: an argument breaks a rule. An invalid Write is the core's mistake, and poisons the disk.
 	ErrInvalid = phalanx.ErrInvalid
-	// ErrBusy: too many streams or snapshots are open at once.
-	ErrBusy = errors.New("too many streams or snapshots are open")
+	// ErrBusy: too many streams or snapshots are open at once, or too many appends wait.
+	ErrBusy = errors.New("the ledger is busy: try again soon")
 	// ErrClosed: the Store was closed.
 	ErrClosed = phalanx.ErrClosed
 	// ErrFenced: the tenure may be over. Nobody can say whether what was appended is durable.

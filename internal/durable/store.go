@@ -3,6 +3,7 @@ package durable
 import (
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"go.etcd.io/raft/v3/raftpb"
 
@@ -69,6 +70,9 @@ type Replica interface {
 	// Scan calls f for the rows whose keys begin with prefix, in the order of keys, until f returns
 	// false. It sees the rows of one moment. The rows are f's.
 	Scan(prefix string, f func(ledger.Row) bool) error
+	// Range is Scan for the keys of [key, end), without an end if that is empty, and for at most limit rows,
+	// or all if that is 0.
+	Range(key, end string, limit int, f func(ledger.Row) bool) error
 	// Snapshot calls done with the rows as they are after the Writes that were given to Apply before, and before
 	// those that are given to it after. At most MaxSnapshots are open at once, else ErrBusy. Calls of done
 	// come in the order of all answers; done must not block, and closes the snapshot sooner or later.
@@ -106,9 +110,10 @@ type Space struct {
 // Reserve is what stays free for what runs already: 1 GB or 5 %, whichever is more (workflow specification 3.10).
 func (s Space) Reserve() uint64 { return max(1e9, s.Total/20) }
 
-// Fits returns ErrNoSpace if less than the reserve would be free after another size bytes.
+// Fits returns ErrNoSpace if less than the reserve would be free after another size bytes, or if size is a sum that has
+// overflowed.
 func (s Space) Fits(size int64) error {
-	if s.Free < s.Reserve() || s.Free-s.Reserve() < uint64(size) {
+	if size < 0 || s.Free < s.Reserve() || s.Free-s.Reserve() < uint64(size) {
 		return ErrNoSpace
 	}
 	return nil
@@ -120,8 +125,8 @@ func CheckMembers(addresses []string) error {
 		return fmt.Errorf("%w: %d addresses; at most %d are remembered", ErrInvalid, len(addresses), MaxMembers)
 	}
 	for _, a := range addresses {
-		if a == "" || len(a) > MaxAddress {
-			return fmt.Errorf("%w: an address has 1 to %d bytes, not %d", ErrInvalid, MaxAddress, len(a))
+		if a == "" || len(a) > MaxAddress || !utf8.ValidString(a) {
+			return fmt.Errorf("%w: an address has 1 to %d bytes of UTF-8, not %.100q", ErrInvalid, MaxAddress, a)
 		}
 	}
 	return nil

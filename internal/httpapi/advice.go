@@ -26,6 +26,8 @@ func advise(err error, k phalanx.Kind, what string) error {
 const (
 	ifExists  = "objects do not change: put it under another id, or delete this one first"
 	ifMissing = "put it, or wait for it with --wait (wait= over HTTP)"
+	ifNoRun   = "a program starts runs with package workflow; phalanx workflow ls lists them (GET /v1/workflows)"
+	ifNotYet  = "wait again, or longer with --timeout (timeout= over HTTP)"
 )
 
 // insecureRequest is the answer of net/http to a request without TLS.

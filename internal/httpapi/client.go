@@ -177,7 +177,7 @@ func noHTTP(err error) bool {
 	return strings.Contains(err.Error(), "malformed HTTP") || strings.Contains(err.Error(), "readLoopPeekFailLocked: %!w(<nil>)")
 }
 
-// call does q, with v as the JSON answer unless it is nil.
+// call does q, with v as the JSON answer unless it is nil; of a *[]byte the answer has the bytes.
 func (c *Client) call(ctx context.Context, q request, timeout time.Duration, v any) error {
 	if timeout == 0 {
 		timeout = time.Minute
@@ -197,7 +197,12 @@ func (c *Client) call(ctx context.Context, q request, timeout time.Duration, v a
 	if v == nil {
 		return nil
 	}
-	if err := json.NewDecoder(res.Body).Decode(v); err != nil {
+	if b, raw := v.(*[]byte); raw {
+		*b, err = io.ReadAll(res.Body)
+	} else {
+		err = json.NewDecoder(res.Body).Decode(v)
+	}
+	if err != nil {
 		return c.failure(ctx, q.op, q.object, err)
 	}
 	return nil

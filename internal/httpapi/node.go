@@ -42,6 +42,7 @@ type Node interface {
 	Groups(ctx context.Context) ([]group.Status, error)
 	// Recover forms the cluster anew from the members that live.
 	Recover(ctx context.Context, force bool) (RecoverResult, error)
+	Workflows
 	Status() Status
 	// Events returns the events from now on, until ctx ends.
 	Events(ctx context.Context) <-chan actors.Event

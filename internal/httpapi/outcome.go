@@ -27,9 +27,9 @@ type Outcome struct {
 var outcomes = []Outcome{
 	{phalanx.ErrInternal, http.StatusInternalServerError, 1, "a bug, or a peer that breaks the protocol"},
 	{phalanx.ErrInvalid, http.StatusBadRequest, 2, "an argument or a setting is invalid, a file of the caller's cannot be read or written, or the usage is wrong"},
-	{phalanx.ErrNotFound, http.StatusNotFound, 3, "nobody has announced the object"},
-	{phalanx.ErrExists, http.StatusConflict, 4, "the id is bound to other bytes, or to another reduce"},
-	{phalanx.ErrDeleted, http.StatusGone, 5, "the object was deleted; its id can be put again at once"},
+	{phalanx.ErrNotFound, http.StatusNotFound, 3, "nobody has announced the object; or there is no such run of a workflow"},
+	{phalanx.ErrExists, http.StatusConflict, 4, "the id is bound to other bytes, or to another reduce; or another signal of that name has come"},
+	{phalanx.ErrDeleted, http.StatusGone, 5, "the object was deleted; its id can be put again at once; or the run was forgotten less than 20 minutes ago"},
 	{phalanx.ErrMismatch, http.StatusUnprocessableEntity, 6, "the sources of a reduce differ in size, element type or shape"},
 	{phalanx.ErrNoSpace, http.StatusInsufficientStorage, 7, "the request does not fit into the node's memory cap"},
 	{phalanx.ErrUnavailable, http.StatusServiceUnavailable, 8, "the cluster cannot decide now, or no node answers; try again, but for what the message says"},
@@ -40,11 +40,11 @@ var outcomes = []Outcome{
 	{phalanx.ErrReset, http.StatusServiceUnavailable, 13, "an object that was read while it was made starts over; read it again"},
 	{phalanx.ErrUnknownOp, http.StatusNotImplemented, 14, "the op is not registered on the named node"},
 	{phalanx.ErrFenced, http.StatusServiceUnavailable, 15, "this node was removed from the cluster and joins again"},
-	{phalanx.ErrClosed, http.StatusServiceUnavailable, 16, "this node has left the cluster"},
+	{phalanx.ErrClosed, http.StatusServiceUnavailable, 16, "this node has left the cluster; or the run of a workflow has ended"},
 	{phalanx.ErrRefused, http.StatusBadGateway, 17, "a peer does not speak to this node; or the cluster does not need the request (`recover`)"},
 	{phalanx.ErrLost, http.StatusGone, 18, "the object was final, but every complete copy is gone; put it again"},
 	{phalanx.ErrRevoked, http.StatusConflict, 19, "the group of the call was revoked; go on in another one"},
-	{phalanx.ErrFailed, http.StatusBadGateway, 20, "a member of the group that takes part has failed"},
+	{phalanx.ErrFailed, http.StatusBadGateway, 20, "a member of the group that takes part has failed; or the run of a workflow has, and the message says why"},
 	{phalanx.ErrUnknown, http.StatusServiceUnavailable, 21, "all nodes that knew the outcome have died; go on under another name"},
 }
 

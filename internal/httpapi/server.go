@@ -136,6 +136,7 @@ func (s *Server) routes() *http.ServeMux {
 	handle(http.MethodGet, "/v1/trees/{id}", "tree", s.tree)
 	handle(http.MethodGet, "/v1/barriers", "barriers", s.barriers)
 	handle(http.MethodGet, "/v1/groups", "groups", s.groups)
+	s.workflows(handle)
 	handle(http.MethodPost, "/v1/reduce", "reduce", s.reduce)
 	handle(http.MethodPost, "/v1/allreduce", "allreduce", s.allReduce)
 	handle(http.MethodPost, "/v1/gather", "gather", s.gather)
@@ -181,6 +182,16 @@ func canonical(next http.Handler) http.Handler {
 				return
 			}
 			r.URL.Path, r.URL.RawPath = prefix+id, prefix+escapeID(phalanx.ObjectID(id))
+			next.ServeHTTP(w, r)
+			return
+		}
+		if rest, ok := strings.CutPrefix(r.URL.EscapedPath(), workflowsPath); ok && rest != "" {
+			path, raw, err := canonicalRun(rest)
+			if err != nil { // cannot be: the server has parsed it
+				writeError(w, r, invalid("", "", "the path: %v", err))
+				return
+			}
+			r.URL.Path, r.URL.RawPath = path, raw
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -18,9 +18,9 @@ var inControllers = []Mistake{
 	c.step(h, Durable{a.Number}, nil)
 	c.add(func() {`),
 	mistake(Tests, "an executor forgets a report that was not acknowledged",
-		"protocol/workflow/executor.go", `	x.bytes += len(r.Output.Bytes)
+		"protocol/workflow/executor.go", `	x.bytes += r.bytes()
 	x.report(r.ID)
-`, `	x.bytes += len(r.Output.Bytes)
+`, `	x.bytes += r.bytes()
 	x.report(r.ID)
 	x.forget(r.ID)
 `),
@@ -133,4 +133,39 @@ var inControllers = []Mistake{
 		"protocol/workflow/controller_keep.go", "c.minutes + tombstone", "c.minutes"),
 	mistake(Tests, "an attempt outlives its lease",
 		"protocol/workflow/executor.go", "x.now < x.lease+leaseGrace {", "true {"),
+
+	mistake(Tests, "the next controller counts a checkpoint that is lost",
+		"protocol/workflow/run.go", `		if r.unsaved(ev) {
+			r.write(ev, nil)
+		}
+`, `		r.unsaved(ev)
+`),
+	mistake(Tests, "an accepted loss is one for ever",
+		"protocol/workflow/run_loss.go", `if r.waives && r.failing == "" &&`, `if false && r.failing == "" &&`),
+	mistake(Tests, "a loss is accepted before there is one",
+		"protocol/workflow/run_loss.go", "accepts := ev.AcceptLoss && len(r.lost)+len(r.missing) > 0", "accepts := ev.AcceptLoss"),
+	mistake(Tests, "a graph after an accepted loss has the numbers of the one before",
+		"protocol/workflow/scope.go", "	if x.saves(s.owner) { // outsiders", "	if false { // outsiders"),
+	mistake(Tests, "a task that has returned a graph has ended with its result",
+		"protocol/workflow/scope.go", "if had == (s.rest == 0) {", "if _ = had; v != s.result() {"),
+	mistake(Tests, "a task reads a version that moves away",
+		"protocol/workflow/actors.go", "ok && w != v && !s.saves(p) {", "ok && w != v && false {"),
+	mistake(Tests, "a lost output is made again with another effect",
+		"protocol/workflow/execution.go", "x.grows(v) || t.Effect == Undo || t.Effect == None", "x.grows(v) || t.Effect == None"),
+	mistake(Tests, "a repeat waits for what was lost since it began",
+		"protocol/workflow/execution.go", "return x.repeated(v) && len(x.Tasks[v].Writes) == 0", "return false"),
+	mistake(Tests, "an effect that stays is not recorded",
+		"protocol/workflow/run_outcome.go", "		r.leave(d.Task)\n", ""),
+	mistake(Tests, "a signal is answered before it is durable",
+		"protocol/workflow/run_wait.go", "	s := r.signals.put(rec)\n", "	s := r.signals.put(rec)\n	answer(ev.ID, nil)\n"),
+	mistake(Tests, "a run that sleeps is not loaded in its minute",
+		"protocol/workflow/controller_keep.go", "	c.expire()\n	c.wake()\n", "	c.expire()\n"),
+	mistake(Tests, "each controller has a ledger's clock of its own",
+		"protocol/workflow/controller_take.go", "c.cfg.Run.Clock = time.Duration(c.minutes)*minute - c.now", "c.cfg.Run.Clock = -c.now"),
+	mistake(Tests, "tasks of a returned graph run functions of the run's",
+		"protocol/workflow/hosted.go", "if w, is := work.(*Work); is {", "if w, is := work.(*Work); is && w == nil {"),
+	mistake(Tests, "the output of a task that has returned a graph is looked for under its own name",
+		"protocol/workflow/run_host.go", "	v = r.Maker(v)\n	t := &r.tasks[v]\n", "	t := &r.tasks[v]\n"),
+	mistake(Tests, "a controller does not hear that a checkpoint is lost",
+		"protocol/workflow/controller_attempts.go", "		c.unsaved(b)\n", "		_ = b\n"),
 }

@@ -89,16 +89,24 @@ var inLedger = []Mistake{
 	mistake(Tests, "messages that wait for a disk pile up",
 		"protocol/ledger/disk.go", "old.GetType() == m.GetType() && old.GetTo()", "false && old.GetTo()"),
 	mistake(Tests, "a view is booted without election",
-		"protocol/ledger/boot.go", "if !b.leads || b.held", "if b.held"),
+		"protocol/ledger/boot.go", "if !b.leads || b.inCluster()", "if b.inCluster()"),
 	mistake(Tests, "a view is booted before the record is committed",
 		"protocol/ledger/boot.go", "		b.emit(RecordBoot{Record: Record{Number: b.writes, Node: b.cfg.Node}})", `		b.emit(RecordBoot{Record: Record{Number: b.writes, Node: b.cfg.Node}})
 		b.booted = true
 		b.emit(BootView{Number: b.writes})`),
 	mistake(Tests, "a new leader does not wait for the recorded node",
-		"protocol/ledger/boot.go", "at = max(at, b.since+b.cfg.RecordedFor)", "_ = at"),
+		"protocol/ledger/boot.go", "alone = max(alone, b.since+b.cfg.RecordedFor)", "_ = alone"),
 	mistake(Tests, "the survivor of a dead view stays in it",
 		"protocol/ledger/boot.go", "b.own > 0 && ev.Number > b.own, b.booted", "b.booted"),
 	mistake(Tests, "a node boots a view although it has joined another",
 		"protocol/ledger/boot.go", `		b.writes = 0 // a record that is on its way is not acted on any more
 `, ``),
+	mistake(Tests, "a silent address counts as quiet",
+		"protocol/ledger/quiet.go", "if !ok || b.old(q) {\n\t\t\treturn", "if ok && b.old(q) {\n\t\t\treturn"),
+	mistake(Tests, "an address is quiet although its node was in a view",
+		"protocol/ledger/boot.go", "if ev.Standing == (Standing{}) {", "if !ev.InCluster && !ev.Booting && !ev.Joining {"),
+	mistake(Tests, "a node does not say that it joins a cluster",
+		"protocol/ledger/boot.go", "joining := b.joined &&", "joining := false && b.joined &&"),
+	mistake(Tests, "a leader stays in a view that the disks have given up",
+		"protocol/ledger/boot.go", "|| b.inCluster() ||", "|| b.held ||"),
 }

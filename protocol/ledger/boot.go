@@ -10,39 +10,47 @@ import (
 //
 // A node is in a cluster while it holds a view lease. A node that is in none asks the addresses
 // that its disk remembers, and seeds, whether their nodes are, and joins the first that is. If
-// nobody has been in a cluster for BootConfig.AloneAfter, the node of the ledger's leader records
-// that it boots the next view, and then does. So it takes a majority of the disks to boot a view,
-// and a node that restarts alone waits. Views carry the number of their record. A node that hears
-// of a greater number than its view's ends its incarnation: it belongs to a view that most of
-// the disks have given up.
+// nobody is, the node of the ledger's leader records that it boots the next view, and then does: at
+// the latest when nobody has been in a cluster for BootConfig.AloneAfter, and sooner when it knows
+// that all addresses are quiet (quiet.go). So it takes a majority of the disks to boot a view, and
+// a node that restarts alone waits. Views carry the number of their record. A node that hears of a
+// greater number than its view's ends its incarnation: it belongs to a view that most of the
+// disks have given up. If such a view lives on and no member of the recorded one does, as after a
+// partition and a crash, the leader boots another one: else each would wait for the other.
 //
 // What it guarantees: a view of a number is booted by the node that the record of that number
 // names, at most once by each of its incarnations that recorded it, and numbers rise.
 type Boot struct {
-	cfg BootConfig
-	now time.Duration
-	out []BootEffect
+	cfg     BootConfig
+	asksAll bool // none of the addresses was left out
+	now     time.Duration
+	out     []BootEffect
 
 	awake  bool
+	woke   time.Duration
 	own    uint64 // the number of the own view; 0: the node was in none
 	held   bool   // the node holds a lease
 	booted bool   // BootView was said, and the view has no lease yet
 	ended  bool   // another incarnation of the node, with another Boot, follows
 	seen   time.Duration
 	asked  time.Duration
-	top    uint64 // the greatest number that was heard of
+	quiet  map[string]quietSpan // the addresses that are quiet, of those that it asks
+	joins  time.Duration        // when it was last told to join a cluster
+	joined bool                 // it was
+	top    uint64               // the greatest number that was heard of
 	leads  bool
 	since  time.Duration // it leads
 	record Record
-	writes uint64 // the number that is being recorded; 0: none
+	writes uint64 // the number that is being recorded, or of the view that is being booted; 0: none
 }
 
 // BootConfig is how a Boot behaves. The zero value of a field means the default.
 type BootConfig struct {
 	Node      string   // the own node's name, which survives its incarnations
-	Addresses []string // of other nodes, that the disk remembers, and seeds
+	Addresses []string // of other nodes, that the disk remembers, and seeds; all replicas of the ledger, away or not
 
 	AloneAfter  time.Duration // nobody was in a cluster for so long; 10 s
+	QuietFor    time.Duration // all addresses were quiet for so long; 1 s
 	AskEvery    time.Duration // 500 ms; while the node is in a cluster ten times that
 	RecordedFor time.Duration // a new leader waits so long for the recorded node's answer; 2 s
 }
@@ -70,6 +78,10 @@ type (
 		Standing
 	}
 
+	// NotListening says that the host of Address has refused the connection of an Ask: no process
+	// listens there. A connection that only takes too long is none of these.
+	NotListening struct{ Address string }
+
 	// Lease says whether the own node holds a view lease, and the number of its view.
 	Lease struct {
 		Held   bool
@@ -90,14 +102,15 @@ type (
 type Standing struct {
 	InCluster bool   // it holds a lease
 	Booting   bool   // it boots a view now, which has no lease yet
-	Number    uint64 // of its view, or of that which it boots
+	Joining   bool   // it has heard of a cluster lately, and has no lease yet
+	Number    uint64 // of its last view, or of that which it boots; 0: it was in none since it began
 }
 
 // BootEffect is everything a Boot asks its host to do.
 type BootEffect interface{ bootEffect() }
 
 type (
-	// Ask asks to bring the Standing of the node at Address, as Heard.
+	// Ask asks to bring the Standing of the node at Address, as Heard, or NotListening.
 	Ask struct{ Address string }
 
 	// Join asks to join the cluster of the node at Address. It is repeated until there is a lease.
@@ -113,7 +126,8 @@ type (
 		Number  uint64
 	}
 
-	// RecordBoot asks to append the record to the ledger, in the tenure of the last Leads.
+	// RecordBoot asks to append the record, with the own address, to the ledger, in the tenure of the
+	// last Leads.
 	RecordBoot struct{ Record Record }
 
 	// BootView asks to boot a view of that number. A node that was in a view before ends that
@@ -121,12 +135,13 @@ type (
 	BootView struct{ Number uint64 }
 )
 
-func (BootTick) bootEvent()    {}
-func (Heard) bootEvent()       {}
-func (Lease) bootEvent()       {}
-func (Leads) bootEvent()       {}
-func (LeadsNoMore) bootEvent() {}
-func (Recorded) bootEvent()    {}
+func (BootTick) bootEvent()     {}
+func (Heard) bootEvent()        {}
+func (NotListening) bootEvent() {}
+func (Lease) bootEvent()        {}
+func (Leads) bootEvent()        {}
+func (LeadsNoMore) bootEvent()  {}
+func (Recorded) bootEvent()     {}
 
 func (Ask) bootEffect()            {}
 func (Join) bootEffect()           {}
@@ -142,10 +157,12 @@ func NewBoot(cfg BootConfig) *Boot {
 		}
 	}
 	set(&cfg.AloneAfter, 10*time.Second)
+	set(&cfg.QuietFor, time.Second)
 	set(&cfg.AskEvery, 500*time.Millisecond)
 	set(&cfg.RecordedFor, 2*time.Second)
+	all := len(cfg.Addresses) <= maxAddresses
 	cfg.Addresses = slices.Clone(cfg.Addresses[:min(len(cfg.Addresses), maxAddresses)])
-	return &Boot{cfg: cfg}
+	return &Boot{cfg: cfg, asksAll: all, quiet: map[string]quietSpan{}}
 }
 
 // Standing returns what the node says about itself to those that ask.
@@ -153,7 +170,8 @@ func (b *Boot) Standing() Standing {
 	if b.writes > 0 && !b.held {
 		return Standing{Booting: true, Number: b.writes}
 	}
-	return Standing{InCluster: b.held, Number: b.own}
+	joining := b.joined && !b.held && b.now-b.joins < b.cfg.AloneAfter
+	return Standing{InCluster: b.held, Joining: joining, Number: b.own}
 }
 
 // Step applies ev and returns what the host must do, in that order.
@@ -163,28 +181,39 @@ func (b *Boot) Step(now time.Duration, ev BootEvent) []BootEffect {
 	}
 	b.now = max(b.now, now)
 	if !b.awake {
-		b.awake, b.seen, b.asked = true, b.now, b.now-b.askEvery()
+		b.awake, b.woke, b.seen, b.asked = true, b.now, b.now, b.now-b.askEvery()
 	}
 	switch ev := ev.(type) {
 	case Heard:
 		b.heard(ev)
+	case NotListening:
+		b.noteQuiet(ev.Address)
 	case Lease:
 		b.held = ev.Held
 		b.own, b.top = max(b.own, ev.Number), max(b.top, ev.Number)
-		if b.held {
+		if b.inCluster() || b.held && b.booted {
 			b.writes, b.booted = 0, false
 		}
-		b.seen = b.now // a lease that just ended counts like one that was heard of
+		if ev.Number >= b.record.Number {
+			b.seen = b.now // a lease that just ended counts like one that was heard of
+		}
 	case Leads:
-		b.leads, b.since, b.record, b.writes = true, b.now, ev.Record, 0
+		b.leads, b.since, b.record = true, b.now, ev.Record
+		if !b.booted {
+			b.writes = 0
+		}
 		b.top = max(b.top, ev.Record.Number)
+		b.forgetOthers()
 	case LeadsNoMore:
 		b.leads = false
 		if !b.booted {
 			b.writes = 0
 		}
 	case Recorded:
-		if b.writes == ev.Number && ev.Number > 0 && !b.held && !b.booted {
+		if ev.Number > b.record.Number {
+			b.record = Record{Number: ev.Number, Node: b.cfg.Node}
+		}
+		if b.writes == ev.Number && ev.Number > 0 && !b.booted {
 			b.booted, b.ended = true, b.own > 0
 			b.emit(BootView(ev))
 		}
@@ -203,22 +232,31 @@ func (b *Boot) emit(e BootEffect) { b.out = append(b.out, e) }
 // heard takes up what another node says about itself.
 func (b *Boot) heard(ev Heard) {
 	b.top = max(b.top, ev.Number)
-	if ev.InCluster || ev.Booting {
+	if (ev.InCluster || ev.Booting) && ev.Number >= max(b.own, b.record.Number) {
 		b.seen = b.now
 	}
+	if ev.Standing == (Standing{}) {
+		b.noteQuiet(ev.Address)
+	} else {
+		delete(b.quiet, ev.Address)
+	}
 	switch {
-	case !ev.InCluster:
+	case !ev.InCluster || ev.Number < b.record.Number:
 	case b.own > 0 && ev.Number > b.own, b.booted && ev.Number > b.writes:
 		b.ended = true
 		b.emit(EndIncarnation{Address: ev.Address, Number: ev.Number})
 	case ev.Number >= b.own && !b.held && !b.booted:
 		b.writes = 0 // a record that is on its way is not acted on any more
+		b.joined, b.joins = true, b.now
 		b.emit(Join{Address: ev.Address, Number: ev.Number})
 	}
 }
 
+// inCluster reports whether the node holds a lease in a view that, as far as it knows, the disks have not given up.
+func (b *Boot) inCluster() bool { return b.held && b.own >= b.record.Number }
+
 func (b *Boot) askEvery() time.Duration {
-	if b.held {
+	if b.inCluster() {
 		return 10 * b.cfg.AskEvery
 	}
 	return b.cfg.AskEvery
@@ -231,26 +269,45 @@ func (b *Boot) ask() {
 		return
 	}
 	b.asked = b.now
-	all := b.cfg.Addresses
-	if a := b.record.Address; b.leads && a != "" && b.record.Node != b.cfg.Node && !slices.Contains(all, a) {
-		all = append(slices.Clip(all), a)
-	}
-	for _, a := range all {
+	for _, a := range b.addresses() {
 		b.emit(Ask{Address: a})
 	}
 }
 
+// addresses returns those that are asked: a leader asks the recorded node, too.
+func (b *Boot) addresses() []string {
+	all := b.cfg.Addresses
+	if a := b.record.Address; b.leads && a != "" && b.recordsOther() && !slices.Contains(all, a) {
+		all = append(slices.Clip(all), a)
+	}
+	return all
+}
+
+// recordsOther reports whether another node is recorded.
+func (b *Boot) recordsOther() bool { return b.record.Number > 0 && b.record.Node != b.cfg.Node }
+
 // boots returns when this node may record that it boots a view, if it stays as it is. A new leader
 // first gives the recorded node the time to say that it is in a cluster, or boots one.
 func (b *Boot) boots() (time.Duration, bool) {
-	if !b.leads || b.held || b.writes > 0 {
+	if !b.leads || b.inCluster() || b.writes > 0 {
 		return 0, false
 	}
-	at := b.seen + b.cfg.AloneAfter
-	if b.record.Number > 0 && b.record.Node != b.cfg.Node {
-		at = max(at, b.since+b.cfg.RecordedFor)
+	alone := b.seen + b.cfg.AloneAfter
+	if b.held {
+		return max(alone, b.since+b.cfg.AloneAfter), true
 	}
-	return at, true
+	if b.recordsOther() {
+		alone = max(alone, b.since+b.cfg.RecordedFor)
+	}
+	since, ok := b.allQuiet()
+	if !ok {
+		return alone, true
+	}
+	since += b.cfg.QuietFor
+	if b.recordsOther() && b.record.Address == "" { // it cannot be asked
+		since = max(since, b.since+b.cfg.RecordedFor)
+	}
+	return min(alone, since), true
 }
 
 func (b *Boot) decide() {

@@ -18,14 +18,14 @@ func said(out []BootEffect) string {
 }
 
 func TestBoot(t *testing.T) {
-	const s = time.Second
+	const s, ms = time.Second, time.Millisecond
 	type step struct {
 		at   time.Duration
 		ev   BootEvent
 		want string
 	}
 	heard := func(address string, in bool, n uint64) Heard {
-		return Heard{address, Standing{InCluster: in, Number: n}}
+		return Heard{Address: address, Standing: Standing{InCluster: in, Number: n}}
 	}
 	for name, steps := range map[string][]step{
 		"the leader boots when nobody was in a cluster for 10 s": {
@@ -78,6 +78,70 @@ func TestBoot(t *testing.T) {
 			{0, BootTick{}, ""}, {50 * s, Leads{}, "RecordBoot{Record:{Number:1 Node:a Address:}}"}, {51 * s, Recorded{1}, "BootView{Number:1}"},
 			{52 * s, heard("b", true, 1), ""}, {53 * s, heard("b", true, 2), "EndIncarnation{Address:b Number:2}"},
 		},
+		"the leader is in a view that the disks have given up": {
+			{0, Lease{true, 4}, ""}, {1 * s, Leads{Record{5, "b", "b:1"}}, ""}, {5 * s, heard("c", true, 4), ""}, {6 * s, Lease{true, 4}, ""}, {11*s - 1, BootTick{}, ""},
+			{11 * s, BootTick{}, "RecordBoot{Record:{Number:6 Node:a Address:}}"}, {11 * s, Lease{true, 4}, ""}, {12 * s, Recorded{6}, "BootView{Number:6}"},
+		},
+		"the view that it booted has died, and an earlier one lives": {
+			{0, BootTick{}, ""}, {10 * s, Leads{Record{3, "b", "b:1"}}, ""}, {12 * s, BootTick{}, "RecordBoot{Record:{Number:4 Node:a Address:}}"}, {12 * s, Recorded{4}, "BootView{Number:4}"},
+			{13 * s, Lease{true, 4}, ""}, {20 * s, Lease{false, 4}, ""}, {25 * s, heard("c", true, 3), ""}, {30*s - 1, BootTick{}, ""},
+			{30 * s, BootTick{}, "RecordBoot{Record:{Number:5 Node:a Address:}}"},
+		},
+		"its next tenure begins while it boots": {
+			{0, BootTick{}, ""}, {10 * s, Leads{}, "RecordBoot{Record:{Number:1 Node:a Address:}}"}, {10 * s, Recorded{1}, "BootView{Number:1}"}, {11 * s, LeadsNoMore{}, ""},
+			{12 * s, Leads{Record{1, "a", ""}}, ""}, {15 * s, Lease{true, 1}, ""}, {16 * s, Lease{false, 1}, ""}, {26 * s, BootTick{}, "RecordBoot{Record:{Number:2 Node:a Address:}}"},
+		},
+		"one is quiet, and then boots": {
+			{0, BootTick{}, ""}, {0, Leads{}, ""}, {500 * ms, NotListening{"b"}, ""}, {500 * ms, heard("c", false, 0), ""}, {900 * ms, Heard{"c", Standing{Booting: true, Number: 1}}, ""},
+			{1000 * ms, NotListening{"b"}, ""}, {1500 * ms, NotListening{"b"}, ""}, {1501 * ms, BootTick{}, ""},
+		},
+		"the leader is in such a view and hears of the recorded one": {
+			{0, Lease{true, 4}, ""}, {1 * s, Leads{Record{5, "b", "b:1"}}, ""}, {2 * s, heard("b:1", true, 5), "EndIncarnation{Address:b:1 Number:5}"},
+		},
+		"the recorded view is booting": {
+			{0, Lease{true, 4}, ""}, {1 * s, Leads{Record{5, "b", "b:1"}}, ""}, {9 * s, Heard{"b:1", Standing{Booting: true, Number: 5}}, ""}, {11 * s, BootTick{}, ""},
+			{19 * s, BootTick{}, "RecordBoot{Record:{Number:6 Node:a Address:}}"},
+		},
+		"nobody joins a view that is known to be given up": {
+			{0, BootTick{}, ""}, {0, Leads{Record{5, "a", ""}}, ""}, {9 * s, heard("c", true, 4), ""}, {10 * s, BootTick{}, "RecordBoot{Record:{Number:6 Node:a Address:}}"},
+		},
+		"all addresses are quiet": {
+			{0, BootTick{}, ""}, {0, Leads{}, ""}, {100 * ms, heard("b", false, 0), ""}, {200 * ms, NotListening{"c"}, ""}, {600 * ms, NotListening{"c"}, ""},
+			{700 * ms, heard("b", false, 0), ""}, {1200*ms - 1, BootTick{}, ""}, {1200 * ms, BootTick{}, "RecordBoot{Record:{Number:1 Node:a Address:}}"},
+		},
+		"one that is silent is not": {
+			{0, BootTick{}, ""}, {0, Leads{}, ""}, {100 * ms, NotListening{"c"}, ""}, {1000 * ms, NotListening{"c"}, ""}, {2000 * ms, NotListening{"c"}, ""},
+			{2100 * ms, BootTick{}, ""}, {10*s - 1, NotListening{"c"}, ""}, {10 * s, BootTick{}, "RecordBoot{Record:{Number:1 Node:a Address:}}"},
+		},
+		"nor is one that has become silent": {
+			{0, BootTick{}, ""}, {0, Leads{}, ""}, {100 * ms, NotListening{"b"}, ""}, {100 * ms, NotListening{"c"}, ""}, {1000 * ms, NotListening{"c"}, ""},
+			{1101 * ms, BootTick{}, ""}, {1200 * ms, NotListening{"b"}, ""}, {2000 * ms, NotListening{"c"}, ""}, {2200*ms - 1, BootTick{}, ""},
+			{2200 * ms, NotListening{"b"}, "RecordBoot{Record:{Number:1 Node:a Address:}}"},
+		},
+		"nor is one that joins": {
+			{0, BootTick{}, ""}, {0, Leads{}, ""}, {100 * ms, NotListening{"b"}, ""}, {900 * ms, Heard{"c", Standing{Joining: true}}, ""},
+			{1000 * ms, NotListening{"b"}, ""}, {2000 * ms, NotListening{"b"}, ""}, {2000 * ms, Heard{"c", Standing{Joining: true}}, ""},
+		},
+		"nor is one that was in a view": {
+			{0, BootTick{}, ""}, {0, Leads{}, ""}, {900 * ms, NotListening{"b"}, ""}, {900 * ms, heard("c", false, 3), ""}, {1900 * ms, heard("c", false, 3), ""},
+			{1900 * ms, NotListening{"b"}, ""}, {2900 * ms, heard("c", false, 3), ""},
+		},
+		"a node that was in a view itself waits": {
+			{0, Lease{true, 2}, ""}, {1 * s, Leads{Record{2, "a", ""}}, ""}, {2 * s, Lease{false, 2}, ""}, {3 * s, NotListening{"b"}, ""}, {3 * s, NotListening{"c"}, ""},
+			{4 * s, NotListening{"b"}, ""}, {4 * s, NotListening{"c"}, ""}, {5 * s, BootTick{}, ""},
+		},
+		"the recorded node is quiet, too": {
+			{0, BootTick{}, ""}, {0, NotListening{"b"}, ""}, {0, NotListening{"c"}, ""}, {0, Leads{Record{5, "d", "d"}}, ""}, {1 * s, NotListening{"b"}, ""},
+			{1 * s, NotListening{"c"}, ""}, {1 * s, NotListening{"d"}, ""}, {1900 * ms, NotListening{"b"}, ""}, {1900 * ms, NotListening{"c"}, ""},
+			{2 * s, NotListening{"d"}, "RecordBoot{Record:{Number:6 Node:a Address:}}"},
+		},
+		"the recorded node has no address": {
+			{0, BootTick{}, ""}, {0, NotListening{"b"}, ""}, {0, NotListening{"c"}, ""}, {0, Leads{Record{5, "d", ""}}, ""}, {1 * s, NotListening{"b"}, ""},
+			{1 * s, NotListening{"c"}, ""}, {2*s - 1, BootTick{}, ""}, {2 * s, BootTick{}, "RecordBoot{Record:{Number:6 Node:a Address:}}"},
+		},
+		"others that are quiet say nothing": {
+			{0, BootTick{}, ""}, {0, Leads{}, ""}, {1 * s, NotListening{"x"}, ""}, {2 * s, NotListening{"y"}, ""}, {3 * s, NotListening{"x"}, ""},
+		},
 	} {
 		b := NewBoot(BootConfig{Node: "a", Addresses: []string{"b", "c"}})
 		for i, st := range steps {
@@ -123,54 +187,141 @@ func TestBootAsks(t *testing.T) {
 	}
 }
 
+// A node that has heard of a cluster says that it joins it, for as long as it may take.
+func TestBootJoining(t *testing.T) {
+	b := NewBoot(BootConfig{Node: "a", Addresses: []string{"b"}})
+	b.Step(0, Heard{"b", Standing{InCluster: true, Number: 1}})
+	if got := b.Standing(); got != (Standing{Joining: true}) {
+		t.Errorf("%+v", got)
+	}
+	b.Step(10*time.Second, BootTick{})
+	if got := b.Standing(); got != (Standing{}) {
+		t.Errorf("after 10 s: %+v", got)
+	}
+}
+
+// A node does not ask all of too many addresses, so that it cannot know that all are quiet.
+func TestBootQuietOfTooManyAddresses(t *testing.T) {
+	for n, want := range map[int]bool{0: true, maxAddresses: true, maxAddresses + 1: false} {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprint(i))
+		}
+		b := NewBoot(BootConfig{Node: "a", Addresses: all})
+		b.Step(0, Leads{})
+		for _, a := range all {
+			b.Step(500*time.Millisecond, NotListening{a})
+		}
+		boots := false
+		for _, a := range append(all, "other") {
+			boots = boots || said(b.Step(1500*time.Millisecond, NotListening{a})) != ""
+		}
+		if boots != want {
+			t.Errorf("with %d addresses it boots: %v", n, boots)
+		}
+	}
+}
+
+// After a restart of everything the view is booted within 2 s: the leader's election takes one of it. A
+// host that is away keeps the others waiting for 10 s, and a process that is not there does not.
+func TestBootTakesTwoSeconds(t *testing.T) {
+	for name, c := range map[string]struct {
+		away     func(w *bootWorld)
+		from, to time.Duration
+	}{
+		"all are back":      {func(*bootWorld) {}, time.Second, 2 * time.Second},
+		"a process is not":  {func(w *bootWorld) { w.nodes[2].up, w.nodes[4].up = false, false }, time.Second, 2 * time.Second},
+		"a host is not":     {func(w *bootWorld) { w.nodes[4].up, w.nodes[4].off = false, true }, 10 * time.Second, 11 * time.Second},
+		"a process is hung": {func(w *bootWorld) { w.cut[[2]int{4, 0}], w.cut[[2]int{4, 1}], w.cut[[2]int{4, 2}] = true, true, true }, 10 * time.Second, 11 * time.Second},
+		"a host is 1 s late": {func(w *bootWorld) {
+			w.nodes[3].up, w.nodes[3].off = false, true
+			w.run(time.Second)
+			w.nodes[3].up, w.nodes[3].off = true, false
+		}, 2 * time.Second, 3 * time.Second},
+	} {
+		for seed := int64(1); seed <= 30; seed++ {
+			w := newBootWorld(t, seed)
+			w.record = Record{Number: 1, Node: "1", Address: "1"}
+			w.electAt = time.Second
+			c.away(w)
+			for w.run(100 * time.Millisecond); w.record.Number == 1 && w.now < time.Minute; w.run(100 * time.Millisecond) {
+			}
+			if w.now < c.from || w.now > c.to+200*time.Millisecond {
+				t.Errorf("%s: seed %d: the view is booted after %v", name, seed, w.now)
+			}
+		}
+	}
+}
+
 // TestBootFaults has five nodes, three of which have disks, die and restart, and their links fail.
 // A model of the ledger has one leader at a time while two disks live; a model of views has a lease
-// while most members live. Each number is booted once, by the recorded node, and in the end all
-// are in one view, which has the greatest number.
+// while most members live. Answers take up to 600 ms. Each number is booted once, by the recorded node, and none
+// while the node that records it could hear for 2 s of another that has a lease. In the end all are in one view,
+// which has the greatest number.
 func TestBootFaults(t *testing.T) {
-	views := 0
-	for seed := int64(1); seed <= 300; seed++ {
+	views, early := 0, 0
+	for seed := int64(1); seed <= bootSeeds; seed++ {
 		w := newBootWorld(t, seed)
 		for range 12 {
 			w.act()
 			w.run(time.Duration(w.rng.Intn(20000)) * time.Millisecond)
 		}
 		for _, n := range w.nodes {
-			n.up = true
+			n.up, n.off = true, false
 		}
 		clear(w.cut)
+		w.healed = true
 		w.run(60 * time.Second)
 		w.quiet()
-		views += len(w.booted)
+		views, early = views+len(w.booted), early+w.early
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	if views < 700 {
-		t.Errorf("only %d views were booted", views)
+	if views < 7*bootSeeds/3 || early < bootSeeds/2 {
+		t.Errorf("only %d views were booted, %d of them early", views, early)
 	}
 }
 
 type bootWorld struct {
-	t      *testing.T
-	rng    *rand.Rand
-	now    time.Duration
-	nodes  []*bootNode
-	cut    map[[2]int]bool
-	record Record // the ledger
-	leader int    // -1: none
-	booted map[uint64]string
-	views  map[uint64]map[*bootNode]int // number → the members, with their incarnations
+	t       *testing.T
+	rng     *rand.Rand
+	now     time.Duration
+	nodes   []*bootNode
+	cut     map[[2]int]bool
+	healed  bool          // no more faults
+	electAt time.Duration // nobody leads before
+	record  Record        // the ledger
+	leader  int           // -1: none
+	said    []bootSaid
+	early   int // records that came within 10 s of the start of the node
+	booted  map[uint64]string
+	views   map[uint64]map[*bootNode]int // number → the members, with their incarnations
 }
 
 type bootNode struct {
 	*Boot
 	at   int
 	up   bool
+	off  bool // its host is off, so that it does not even refuse connections
 	life int
 	view uint64
 	held bool
+
+	heldSince time.Duration
+	heard     [5]time.Duration // since when it could hear of each other node; 0: it cannot
 }
+
+// bootSaid is an answer on its way.
+type bootSaid struct {
+	to   *bootNode
+	life int
+	at   time.Duration
+	ev   BootEvent
+}
+
+// bootSeeds is how many worlds TestBootFaults has. 100,000 were run once.
+const bootSeeds = 300
 
 func newBootWorld(t *testing.T, seed int64) *bootWorld {
 	w := &bootWorld{t: t, rng: rand.New(rand.NewSource(seed)), cut: map[[2]int]bool{}, leader: -1, booted: map[uint64]string{}, views: map[uint64]map[*bootNode]int{}}
@@ -191,7 +342,7 @@ func (w *bootWorld) restart(n *bootNode) {
 	}
 	n.Boot = NewBoot(BootConfig{Node: fmt.Sprint(n.at), Addresses: others})
 	n.life++
-	n.view, n.held = 0, false
+	n.view, n.held, n.heard = 0, false, [5]time.Duration{}
 	if w.leader == n.at {
 		w.leader = -1
 	}
@@ -202,10 +353,12 @@ func (w *bootWorld) act() {
 	switch w.rng.Intn(6) {
 	case 0, 1:
 		n.up = !n.up
+		n.off = !n.up && w.rng.Intn(3) == 0
 		w.restart(n)
 	case 2: // all
 		for _, n := range w.nodes {
 			n.up = w.rng.Intn(4) > 0
+			n.off = !n.up && w.rng.Intn(3) == 0
 			w.restart(n)
 		}
 	case 3:
@@ -234,9 +387,33 @@ func (w *bootWorld) run(d time.Duration) {
 	for end := w.now + d; w.now < end; w.now += 100 * time.Millisecond {
 		w.elect()
 		w.leases()
+		w.hear()
 		for _, n := range w.nodes {
 			if due, ok := n.Due(); n.up && ok && due <= w.now {
 				w.step(n, BootTick{})
+			}
+		}
+	}
+}
+
+// hear brings the answers that arrive now, and notes which nodes could hear of each other.
+func (w *bootWorld) hear() {
+	said := w.said
+	w.said = nil
+	for _, a := range said {
+		switch {
+		case a.at > w.now:
+			w.said = append(w.said, a)
+		case a.to.up && a.to.life == a.life:
+			w.step(a.to, a.ev)
+		}
+	}
+	for _, n := range w.nodes {
+		for i := range n.heard {
+			if both := n.up && w.linked(n.at, i) && w.linked(i, n.at); !both {
+				n.heard[i] = 0
+			} else if n.heard[i] == 0 {
+				n.heard[i] = w.now
 			}
 		}
 	}
@@ -256,7 +433,7 @@ func (w *bootWorld) elect() {
 	if w.leader >= 0 && !serves(w.leader) {
 		w.depose()
 	}
-	if i := w.rng.Intn(3); w.leader < 0 && serves(i) {
+	if i := w.rng.Intn(3); w.leader < 0 && serves(i) && w.now >= w.electAt {
 		w.leader = i
 		w.step(w.nodes[i], Leads{Record: w.record})
 	}
@@ -272,7 +449,7 @@ func (w *bootWorld) leases() {
 			}
 		}
 		if held := n.up && n.view > 0 && 2*reach > len(w.views[n.view]); held != n.held {
-			n.held = held
+			n.held, n.heldSince = held, w.now
 			if n.up {
 				w.step(n, Lease{Held: held, Number: n.view})
 			}
@@ -288,12 +465,17 @@ func (w *bootWorld) step(n *bootNode, ev BootEvent) {
 			if _, err := fmt.Sscan(e.Address, &at); err != nil {
 				w.t.Fatal(err)
 			}
-			if o := w.nodes[at]; n.up && w.linked(n.at, at) && w.linked(at, n.at) {
-				life, standing := n.life, o.Standing()
-				if n.life == life {
-					w.step(n, Heard{Address: e.Address, Standing: standing})
-				}
+			o, takes := w.nodes[at], time.Duration(w.rng.Intn(600))*time.Millisecond
+			answer := bootSaid{to: n, life: n.life, at: w.now + takes}
+			switch there, back := !w.cut[[2]int{n.at, at}], !w.cut[[2]int{at, n.at}]; {
+			case !n.up || !there || !back || o.off: // it waits in vain
+				continue
+			case o.up:
+				answer.ev = Heard{Address: e.Address, Standing: o.Standing()}
+			default:
+				answer.ev = NotListening(e)
 			}
+			w.said = append(w.said, answer)
 		case Join:
 			w.join(n, e.Address, e.Number)
 		case EndIncarnation:
@@ -306,8 +488,17 @@ func (w *bootWorld) step(n *bootNode, ev BootEvent) {
 			if w.leader != n.at || e.Record.Number <= w.record.Number {
 				w.t.Errorf("node %d records %+v, the leader is %d, recorded is %+v", n.at, e.Record, w.leader, w.record)
 			}
+			for _, o := range w.nodes {
+				const long = 2 * time.Second
+				if o.held && o.view >= w.record.Number && w.now-o.heldSince >= long && n.heard[o.at] > 0 && w.now-n.heard[o.at] >= long {
+					w.t.Errorf("node %d records %+v, and could hear of node %d, which has a lease", n.at, e.Record, o.at)
+				}
+			}
+			if w.now-n.woke < 10*time.Second {
+				w.early++
+			}
 			w.record = Record{Number: e.Record.Number, Node: e.Record.Node, Address: e.Record.Node}
-			if w.rng.Intn(3) > 0 {
+			if w.healed || w.rng.Intn(3) > 0 {
 				w.step(n, Recorded{Number: e.Record.Number})
 			} else { // its tenure ends before it hears of it
 				w.depose()
@@ -330,10 +521,11 @@ func (w *bootWorld) step(n *bootNode, ev BootEvent) {
 	}
 }
 
-// join adds n to a view whose member has a lease, in the place of its earlier incarnation.
+// join adds n to a view whose member has a lease, in the place of its earlier incarnation, unless it was in a view. If it
+// joins another one already, of which it has got no lease, it turns to this one.
 func (w *bootWorld) join(n *bootNode, address string, number uint64) {
 	for _, o := range w.nodes {
-		if fmt.Sprint(o.at) == address && o.held && o.view == number && n.view == 0 {
+		if fmt.Sprint(o.at) == address && o.held && o.view == number && (n.view == 0 || n.own == 0 && n.view != number) {
 			for m, life := range w.views[number] { // the view removes those that are gone
 				if m.life != life || m.view != number || !m.up {
 					delete(w.views[number], m)

@@ -56,7 +56,8 @@
 // the disks of replicas that it does not name can be deleted, and not before.
 //
 // The row of a Boot's Record is the host's to encode; it appends it in the tenure of which it told
-// the Boot. The host carries Standing to those that Ask, and Heard back.
+// the Boot. The host carries Standing to those that Ask, and Heard back, or NotListening if the
+// connection is refused.
 //
 // A Core and a Boot are not safe for concurrent use. A Core keeps the part of the log that the disk
 // keeps in memory as well; Config bounds it.

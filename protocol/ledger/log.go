@@ -97,7 +97,10 @@ func (l *log) put(entries []*raftpb.Entry) {
 	for _, e := range entries {
 		l.bytes += weight(e)
 	}
-	l.entries = append(slices.Clip(keep), entries...)
+	if len(keep) < len(l.entries) {
+		keep = slices.Clip(keep) // raft may have what is replaced
+	}
+	l.entries = append(keep, entries...)
 }
 
 // compact drops the entries up to index, which is in the log.

@@ -94,7 +94,7 @@ func (c *Core) Step(ev Event) []Effect {
 	c.wake()
 	switch ev := ev.(type) {
 	case Boot:
-		c.boot()
+		c.boot(ev.Restarts)
 	case Tick:
 		c.tick(ev)
 	case Want:
@@ -144,16 +144,17 @@ func (c *Core) reject(from phalanx.NodeID, err error) {
 	c.emit(Reject{From: from, Err: &phalanx.Error{Op: "view", Node: from, Kind: phalanx.ErrInvalid, Err: err}})
 }
 
-func (c *Core) boot() {
+func (c *Core) boot(restarts uint64) {
 	if c.voter != nil || c.view.Number != 0 {
 		return
 	}
 	c.view.Cluster = c.cfg.Self.ID
 	c.bootVoter(state{View: View{
-		Cluster: c.cfg.Self.ID,
-		Common:  c.cfg.Common,
-		Voters:  []phalanx.NodeID{c.cfg.Self.ID},
-		Shards:  make([]Shard, c.cfg.Shards),
+		Cluster:  c.cfg.Self.ID,
+		Common:   c.cfg.Common,
+		Voters:   []phalanx.NodeID{c.cfg.Self.ID},
+		Shards:   make([]Shard, c.cfg.Shards),
+		Restarts: restarts,
 	}}, 1)
 	c.voter.booted = true // there was no leader before
 	c.campaign()

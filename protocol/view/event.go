@@ -11,8 +11,11 @@ import (
 type Event interface{ at() time.Duration }
 
 type (
-	// Boot makes this node the first of a new cluster.
-	Boot struct{ Now time.Duration }
+	// Boot makes this node the first of a new cluster, whose views have Restarts.
+	Boot struct {
+		Now      time.Duration
+		Restarts uint64
+	}
 
 	// Tick says that time passed, and names the voters of the view that this node suspects; other
 	// names do not matter. It comes when Due says so, or when the suspicions change.

@@ -54,6 +54,10 @@ type View struct {
 	// name no node has come since.
 	Former  phalanx.NodeID `json:",omitempty"`
 	Missing []Member       `json:",omitempty"`
+
+	// Restarts counts how often all nodes of the cluster had gone, and a node with a disk of before began
+	// it anew (protocol/ledger, Boot). It is the same in all views of one beginning.
+	Restarts uint64 `json:",omitempty"`
 }
 
 // Common has the properties that all members of a cluster share from the beginning. Nodes that

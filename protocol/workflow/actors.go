@@ -35,6 +35,15 @@ func (s shape) actors() *CheckError {
 			writer[p] = v
 		}
 	}
+	for v := range s.Tasks {
+		for _, p := range s.Tasks[v].Reads {
+			if w, ok := writer[p]; ok && w != v && !s.saves(p) {
+				return &CheckError{Rule: Actors, Path: s.names([]int{p, v, w}),
+					Why: fmt.Sprintf("%s reads the version of %s, which %s moves away and of which there is no snapshot: %s could not read it again", s.name(v), s.name(p), s.name(w), s.name(v)),
+					Fix: fmt.Sprintf("Snapshot %s, or have %s read what %s makes", s.name(p), s.name(v), s.name(w))}
+			}
+		}
+	}
 	return nil
 }
 

@@ -8,12 +8,14 @@ import (
 // Bounds of what a Controller and an Executor hold (workflow specification 3).
 const (
 	MaxWork        = 64 << 20  // bytes of a workflow as it is recorded, with its constants
+	MaxReturned    = 64 << 10  // bytes of a workflow that a task returns, as it is recorded
 	MaxWrite       = 192 << 10 // bytes of a Write, but for one row that is larger; an entry of the ledger has 256 KB
 	MaxUncommitted = 16 << 20  // bytes of Writes that are not durable: above, Start is ErrBusy and reports wait
 	MaxCalls       = 1 << 16   // calls that wait for an answer
 	MaxKept        = 4096      // reports that an executor keeps, beside the attempts that run
 	MaxRecorded    = 64 << 10  // bytes of an output that goes into the ledger
 	MaxWhy         = 4 << 10   // bytes of an error's text; the rest is cut
+	MaxVersions    = 500       // of functions that a Resume puts in place of others
 	MaxSlots       = 1 << 16   // attempts that a member runs at once
 )
 
@@ -24,6 +26,9 @@ const (
 	localWait     = 50 * time.Millisecond  // for a slot there
 	mostSaves     = 256                    // checkpoints that are written at once
 	mostTold      = 512                    // attempts or outputs in a part of a Tell
+	mostNamed     = 10                     // tasks in a Status or in news
+	parkAfter     = 2 * time.Minute        // a run that only sleeps, and for longer, leaves the memory
+	mostSet       = 16 << 10               // tasks in a Recovering, as it is written; more are several
 	mostListed    = 1000                   // runs of an answer to List, and of a Release
 	takeoverGrace = 100 * time.Millisecond // for members to answer before the controller looks which runs can go on without them
 	mostPatience  = time.Minute            // of a call; its client asks again

@@ -18,6 +18,10 @@ type ControllerConfig struct {
 	Epoch      uint64 // of the tenure: raft's term
 	Retention  uint64 // minutes for which a run that has ended stays; 0: 7 days
 	Run        RunConfig
+
+	// Work puts a workflow together of its recorded form. Graphs that tasks have returned come as Parts; nil: they
+	// are whole.
+	Work func(parts [][]byte) (*Work, error)
 }
 
 // Controller decides for all runs during one tenure of the ledger (workflow specification 2, 3 and 4). It promises:
@@ -141,6 +145,8 @@ func (c *Controller) Step(now time.Duration, ev ControlEvent) []ControlEffect {
 		c.heard(ev.From, ev.Message)
 	case OutputGone:
 		c.gone(ev.Blob)
+	case CheckpointGone:
+		c.unsaved(ev.Blob)
 	}
 	if !c.over {
 		c.tick()

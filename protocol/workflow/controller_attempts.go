@@ -7,8 +7,8 @@ import (
 
 // want has an attempt wait for a slot.
 func (c *Controller) want(h *hosted, d Dispatch) {
-	if h.want == nil {
-		h.want = make([]bool, len(h.work.Graph.Tasks))
+	if more := len(h.run.tasks) - len(h.want); more > 0 {
+		h.want = append(h.want, make([]bool, more)...)
 	}
 	if !h.want[d.Task] {
 		h.want[d.Task] = true
@@ -17,7 +17,7 @@ func (c *Controller) want(h *hosted, d Dispatch) {
 	c.place.add(h, d.Task, h.function(d.Task))
 }
 
-func (h *hosted) wants(v int) bool { return !h.gone && h.want != nil && h.want[v] }
+func (h *hosted) wants(v int) bool { return !h.gone && v < len(h.want) && h.want[v] }
 
 func (h *hosted) unwant(v int) {
 	h.want[v] = false
@@ -42,8 +42,10 @@ func (c *Controller) dispatch() {
 func (h *hosted) prefers(v int) (m *member) {
 	largest := int64(largeInput - 1)
 	for _, p := range h.run.x.parents(v) {
-		if size := h.run.tasks[p].output.Size; size > largest && h.at != nil && h.at[p] != nil && !h.at[p].left {
-			m, largest = h.at[p], size
+		if size := h.run.located(int(p)).Output.Size; size > largest {
+			if has := h.holder(int(p)); has != nil && !has.left {
+				m, largest = has, size
+			}
 		}
 	}
 	return m
@@ -53,10 +55,13 @@ func (h *hosted) prefers(v int) (m *member) {
 func (c *Controller) send(h *hosted, v int, m *member) {
 	h.unwant(v)
 	t := &h.run.tasks[v]
+	work, local := h.workOf(v)
 	o := Order{Epoch: c.cfg.Epoch, ID: AttemptID{h.uid, v, t.running}, Gen: t.gen, Kind: t.kind, Generation: c.cfg.Generation,
-		Made: t.running, Function: h.function(v), Attempts: t.retries}
+		Made: t.running, Function: h.function(v), Attempts: t.retries, Local: local, Of: work.Of,
+		Off: !h.run.x.saves(v), Result: h.run.isResult(v)}
+	base := h.run.x.scope(v).base
 	for _, p := range h.run.x.parents(v) {
-		o.Inputs = append(o.Inputs, h.locate(int(p)))
+		o.Inputs, o.From = append(o.Inputs, h.locate(int(p))), append(o.From, int(p)-base)
 	}
 	switch t.kind {
 	case TakeBack:
@@ -136,15 +141,20 @@ func (c *Controller) reported(m *member, r Report) {
 	if !r.Output.Recorded {
 		r.Output.Bytes = nil
 	}
-	if r.Failed == "" && (f.kind == Do || f.kind == Remake) {
+	if r.Failed == "" && r.Work == nil && (f.kind == Do || f.kind == Remake) {
 		f.run.setAt(v, m)
 	}
 	o := Outcome{Task: v, Attempt: r.ID.Attempt, Kind: f.kind, Failed: r.Failed, Final: r.Final, Output: r.Output}
+	if r.Failed == "" && r.Work != nil {
+		c.returned(r.Work, &o)
+	}
 	for _, b := range r.Missing {
-		if b.Run == f.run.uid {
-			c.gone(b)
-		}
+		c.gone(b)
 		o.Lost = true // it did not begin
+	}
+	for _, b := range r.Unsaved {
+		c.unsaved(b)
+		o.Lost = true
 	}
 	c.step(f.run, o, func(wrote bool) {
 		if !wrote { // nothing follows from it

@@ -59,9 +59,9 @@ func (c *Controller) called(ev Called) {
 	case CancelRun:
 		c.change(k, w.ID, func(h *hosted) { c.after(k, h, Abort{Cause: cut(w.Cause)}) })
 	case ResumeRun:
-		c.change(k, w.ID, func(h *hosted) { c.resume(k, h, w.With) })
+		c.change(k, w.ID, func(h *hosted) { c.resume(k, h, w) })
 	case SignalRun:
-		c.change(k, w.ID, func(*hosted) { c.fail(k, invalid("run %q has no event %q", w.ID, w.Name)) })
+		c.change(k, w.ID, func(h *hosted) { c.signal(k, h, w) })
 	case ForgetRun:
 		c.forget(k, w.ID)
 	}
@@ -98,7 +98,7 @@ func (c *Controller) fail(k *call, err error) { c.answer(k, Answer{Err: err}) }
 
 // find calls then with the run of an id, once it is certain that no later controller knows better.
 func (c *Controller) find(k *call, id string, then func(h *hosted, u UID, n *Name)) {
-	if err := checkID(id); err != nil {
+	if err := CheckID(id); err != nil {
 		c.fail(k, err)
 		return
 	}
@@ -130,7 +130,7 @@ func (c *Controller) whenDurable(h *hosted, f func()) {
 
 // start begins a run, or attaches to that of the id.
 func (c *Controller) start(k *call, s StartRun) {
-	if err := checkID(s.ID); err != nil {
+	if err := CheckID(s.ID); err != nil {
 		c.fail(k, err)
 		return
 	}
@@ -212,6 +212,7 @@ func (c *Controller) begin(k *call, s StartRun, events *Events) {
 			f()
 		}
 		h.attach = nil
+		c.step(h, Tick{}, nil) // it may only wait
 	}, rows...)
 	c.step(h, Tick{}, nil)
 }
@@ -223,12 +224,15 @@ func (c *Controller) awaitResult(k *call, u UID, n *Name) {
 		c.watchers[u] = append(c.watchers[u], k)
 		return
 	}
-	c.read(runKey(u, "result"), "", 1, func(rows []Row) {
+	c.read(runKey(u, "result/"), runKey(u, "result0"), 0, func(rows []Row) {
 		if len(rows) == 0 {
 			c.fail(k, failure(phalanx.ErrDeleted, "the run was just forgotten"))
 			return
 		}
-		r := rows[0].Value.(Result)
+		r := Result{Failed: rows[0].Value.(Result).Failed}
+		for _, row := range rows {
+			r.Outputs = append(r.Outputs, row.Value.(Result).Outputs...)
+		}
 		c.answer(k, Answer{Run: u, Result: &r})
 	})
 }
@@ -244,7 +248,7 @@ func (c *Controller) change(k *call, id string, then func(*hosted)) {
 		case n.State == Finished:
 			c.fail(k, failure(phalanx.ErrClosed, "run %q has ended", id))
 		case n.State == Waiting:
-			c.load(id, u, func(h *hosted) {
+			c.load(id, n, func(h *hosted) {
 				if h == nil {
 					c.fail(k, failure(phalanx.ErrInternal, "run %q cannot be read", id))
 					return
@@ -265,6 +269,7 @@ func (c *Controller) whenClosed(k *call, h *hosted) {
 // after has a run take an event, and answers once what follows from it is durable: once a Write behind that is.
 func (c *Controller) after(k *call, h *hosted, ev RunEvent) {
 	c.step(h, ev, func(bool) {
+		c.place.again(h)                                           // after a Resume its functions may be others
 		if state, _ := h.run.state(); h.closing && state == Open { // it has ended before it took the event
 			c.whenClosed(k, h)
 			return
@@ -274,32 +279,18 @@ func (c *Controller) after(k *call, h *hosted, ev RunEvent) {
 }
 
 // resume goes on with what is stuck.
-func (c *Controller) resume(k *call, h *hosted, with []Function) {
-	if len(with)+len(h.with) > mostListed {
-		c.fail(k, invalid("%d versions are given, more than %d", len(with), mostListed))
+func (c *Controller) resume(k *call, h *hosted, w ResumeRun) {
+	if n := len(w.With) + len(h.run.versions); n > MaxVersions {
+		c.fail(k, invalid("%d versions are given, more than %d", n, MaxVersions))
 		return
 	}
-	for _, f := range with {
+	for _, f := range w.With {
 		if len(f.Name) > phalanx.MaxIDBytes {
 			c.fail(k, invalid("a function's name has %d bytes, more than %d", len(f.Name), phalanx.MaxIDBytes))
 			return
 		}
 	}
-	if len(with) > 0 {
-		if h.with == nil {
-			h.with = map[string]int{}
-		}
-		for _, f := range with {
-			h.with[f.Name] = f.Version
-		}
-		var all []Function
-		for _, name := range sortedKeys(h.with) {
-			all = append(all, Function{name, h.with[name]})
-		}
-		c.add(nil, Row{Key: runKey(h.uid, "with"), Value: With{all}})
-		c.place.again(h)
-	}
-	c.after(k, h, Resume{})
+	c.after(k, h, Resume{Versions: w.With, AcceptLoss: w.AcceptLoss})
 }
 
 // clock is a row that says nothing new: a Write of it shows that the tenure goes on, and all before it is durable.
@@ -316,22 +307,39 @@ func (c *Controller) status(k *call, id string, h *hosted, n *Name) {
 		return
 	}
 	if h.status == nil || c.now >= h.statusAt+time.Second {
-		s := &Status{Tasks: len(h.work.Graph.Tasks), Ended: h.run.count(), Running: len(h.flights), Ready: h.ready}
-		if s.State, s.Why = h.run.state(); h.why != "" {
-			s.Why = h.why
-		}
-		for _, f := range h.work.Functions {
-			if v, is := h.with[f.Name]; is {
-				f.Version = v
-			}
-			if !c.place.offered(f) {
-				s.Lacks = append(s.Lacks, f)
-			}
-		}
-		h.status, h.statusAt = s, c.now
+		h.status, h.statusAt = c.statusOf(h), c.now
 	}
 	s := *h.status
 	c.answer(k, Answer{Run: h.uid, Status: &s})
+}
+
+// statusOf says how a run stands now.
+func (c *Controller) statusOf(h *hosted) *Status {
+	s := &Status{Running: len(h.flights), Ready: h.ready}
+	s.Tasks, s.Ended = h.run.count()
+	if s.State, s.Why = h.run.state(); h.why != "" {
+		s.Why = h.why
+	}
+	if h.held != nil { // what members have of it is not known yet
+		return s
+	}
+	for _, v := range h.run.Lacks() {
+		if len(s.Lost) < mostNamed {
+			s.Lost = append(s.Lost, h.taskName(v))
+		}
+	}
+	seen := map[Function]bool{}
+	for v := range h.want {
+		if !h.wants(v) {
+			continue
+		}
+		if f := h.function(v); !seen[f] {
+			if seen[f] = true; !c.place.offered(f) && len(s.Lacks) < mostListed {
+				s.Lacks = append(s.Lacks, f)
+			}
+		}
+	}
+	return s
 }
 
 // list answers which runs there are.

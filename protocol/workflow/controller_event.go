@@ -51,19 +51,23 @@ type (
 
 	// OutputGone says that no node has an output any more, but for its checkpoint: the store tells.
 	OutputGone struct{ Blob Blob }
+
+	// CheckpointGone says that no disk has the checkpoint of an output any more.
+	CheckpointGone struct{ Blob Blob }
 )
 
-func (Scanned) controlEvent()    {}
-func (Found) controlEvent()      {}
-func (Confirmed) controlEvent()  {}
-func (Durable) controlEvent()    {}
-func (Refused) controlEvent()    {}
-func (Called) controlEvent()     {}
-func (Withdrawn) controlEvent()  {}
-func (Members) controlEvent()    {}
-func (Heard) controlEvent()      {}
-func (OutputGone) controlEvent() {}
-func (Tick) controlEvent()       {}
+func (Scanned) controlEvent()        {}
+func (Found) controlEvent()          {}
+func (Confirmed) controlEvent()      {}
+func (Durable) controlEvent()        {}
+func (Refused) controlEvent()        {}
+func (Called) controlEvent()         {}
+func (Withdrawn) controlEvent()      {}
+func (Members) controlEvent()        {}
+func (Heard) controlEvent()          {}
+func (OutputGone) controlEvent()     {}
+func (CheckpointGone) controlEvent() {}
+func (Tick) controlEvent()           {}
 
 // Call is what a client asks of the run with an id. The answer to StartRun, AttachRun, AwaitResult,
 // CancelRun, ResumeRun, SignalRun and ForgetRun is linearizable; that to GetStatus and ListRuns may be a second old.
@@ -90,12 +94,15 @@ type (
 	}
 	// CancelRun has a run go back.
 	CancelRun struct{ ID, Cause string }
-	// ResumeRun goes on with what is stuck, with other versions of functions.
+	// ResumeRun goes on with what is stuck, with other versions of functions; and, with AcceptLoss, without the outputs that
+	// Status.Lost names.
 	ResumeRun struct {
-		ID   string
-		With []Function
+		ID         string
+		With       []Function
+		AcceptLoss bool
 	}
-	// SignalRun tells a run of an event. No run waits for one yet: it is answered ErrInvalid.
+	// SignalRun tells a run of an event. The first Key for a name counts: a repeat of it is answered well, another Key
+	// ErrExists. A signal may come before any task waits for it. After the run has ended it is ErrClosed.
 	SignalRun struct {
 		ID, Name, Key string
 		Bytes         []byte
@@ -174,6 +181,7 @@ type Status struct {
 	Running int
 	Ready   int        // wait for a slot
 	Lacks   []Function // of those: the functions that no member offers
+	Lost    []string   // tasks whose outputs are lost for good, and needed: ResumeRun may accept that; at most mostNamed
 }
 
 // Listed is a run in a list.

@@ -7,6 +7,31 @@ func (c *Controller) pass() {
 	c.minutes++
 	c.add(nil, c.clock())
 	c.expire()
+	c.wake()
+}
+
+// wake loads the runs that have slept long enough. A run that is in memory, or has ended, has left its row behind.
+func (c *Controller) wake() {
+	c.read("wake/", wakeKey(c.minutes+1, ""), mostListed, func(rows []Row) {
+		if len(rows) == mostListed { // there may be more
+			defer func() { c.add(c.wake, c.clock()) }()
+		}
+		for _, r := range rows {
+			id := strings.SplitN(r.Key, "/", 3)[2]
+			c.lookup(id, func(h *hosted, n *Name) {
+				if h != nil || n == nil || n.State != Waiting || wakeKey(n.Until, id) != r.Key {
+					c.add(nil, Row{Key: r.Key})
+					return
+				}
+				c.load(id, n, func(h *hosted) {
+					if h == nil {
+						c.publish(RunStuck{Run: n.Run, ID: id, Why: "this version cannot go on with it"})
+						c.add(nil, Row{Key: r.Key})
+					}
+				})
+			})
+		}
+	})
 }
 
 // expire deletes the rows of ids whose time is over. A Start that still finds a row attaches to its run, so that no

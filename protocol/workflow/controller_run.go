@@ -14,7 +14,7 @@ func (c *Controller) stepRun(s step) {
 		return
 	case h.held != nil:
 		switch s.event.(type) {
-		case Abort, Resume:
+		case Abort, Resume, Signal, Unsaved:
 			h.held.later = append(h.held.later, s)
 		}
 		return
@@ -33,6 +33,8 @@ func (c *Controller) stepRun(s step) {
 			c.recall(h, e)
 		case Save:
 			c.save(h, e)
+		case SignalTaken:
+			c.signalled(h, e)
 		case Stuck:
 			h.why = e.Why
 			c.publish(RunStuck{Run: h.uid, ID: h.id, Task: h.taskName(e.Task), Why: e.Why})
@@ -55,7 +57,7 @@ func (c *Controller) stepRun(s step) {
 	switch {
 	case h.run.Closed():
 		c.closed(h)
-	case h.run.idle() && len(h.flights) == 0 && h.ready == 0 && h.saves == 0 && h.pending == 0 && h.queued == 0 && h.durable && !h.closing:
+	case h.run.idle(c.now+parkAfter) && len(h.flights) == 0 && h.ready == 0 && h.saves == 0 && h.pending == 0 && h.queued == 0 && h.durable && !h.closing:
 		c.park(h)
 	}
 }
@@ -65,11 +67,22 @@ func (c *Controller) stepRun(s step) {
 func (c *Controller) record(h *hosted, a Append) {
 	batch := Batch{Epoch: c.cfg.Epoch}
 	size := 0
-	var made []Ended // that are in rows of their own
+	var made []Ended  // that are in rows of their own
+	var grown []*Work // whose recorded form is in the batch
 	var closes []Row
 	row := func() Row {
 		h.logs++
 		return Row{Key: logKey(h.uid, h.logs), Value: batch}
+	}
+	put := func(r Record) {
+		if n := recordSize(r); size+n > MaxWrite/2 && len(batch.Records) > 0 {
+			batch.More = true
+			c.add(nil, row())
+			batch, size = Batch{Epoch: c.cfg.Epoch}, n
+		} else {
+			size += n
+		}
+		batch.Records = append(batch.Records, r)
 	}
 	for _, r := range a.Records {
 		switch rec := r.(type) {
@@ -82,19 +95,22 @@ func (c *Controller) record(h *hosted, a Append) {
 			}
 		case Recovering:
 			c.recovering(h, rec)
+			pieces := slices.Collect(slices.Chunk(rec.Set, mostSet))
+			for len(pieces) > 1 { // rebuild puts them together
+				first := Recovering{Set: pieces[0], Loss: rec.Loss}
+				pieces = pieces[1:]
+				put(first)
+			}
+			r = Recovering{Set: pieces[0], Loss: rec.Loss}
+		case Expanded:
+			w, _ := rec.Work.(*Work)
+			grown = append(grown, w)
 		case Undone:
 			c.publish(TaskUndone{Run: h.uid, Task: h.taskName(rec.Task)})
 		case Closed:
 			closes = c.closingRows(h, rec)
 		}
-		if n := recordSize(r); size+n > MaxWrite/2 && len(batch.Records) > 0 {
-			batch.More = true
-			c.add(nil, row())
-			batch, size = Batch{Epoch: c.cfg.Epoch}, n
-		} else {
-			size += n
-		}
-		batch.Records = append(batch.Records, r)
+		put(r)
 	}
 	h.pending++
 	c.add(func() {
@@ -102,13 +118,18 @@ func (c *Controller) record(h *hosted, a Append) {
 		for _, e := range made {
 			h.run.trim(e.Task, e.Attempt)
 		}
+		for _, w := range grown {
+			if w != nil {
+				w.Parts = nil
+			}
+		}
 		c.step(h, Durable{a.Number}, nil)
 	}, append([]Row{row()}, closes...)...)
 }
 
 func (c *Controller) recovering(h *hosted, r Recovering) {
 	n := RecoveryBegan{Run: h.uid, Count: len(r.Set)}
-	for _, v := range r.Set[:min(10, len(r.Set))] {
+	for _, v := range r.Set[:min(mostNamed, len(r.Set))] {
 		n.Tasks = append(n.Tasks, h.taskName(v))
 	}
 	c.publish(n)
@@ -132,10 +153,22 @@ func (c *Controller) closingRows(h *hosted, r Closed) []Row {
 			o.Row, o.Output.Bytes = outKey(h.uid, o.Task, o.Made), nil
 		}
 	}
-	c.add(nil, Row{Key: runKey(h.uid, "result"), Value: stored})
+	c.addResult(h.uid, stored)
 	n := h.name()
 	n.State, n.Why, n.Until = Finished, r.Failed, c.minutes+c.cfg.Retention
 	return []Row{{Key: activeKey(h.uid)}, {Key: idKey(h.id), Value: n}, {Key: untilKey(n.Until, h.id), Value: Active{}}}
+}
+
+// addResult writes the result of a run: in rows of as many outputs as fit.
+func (c *Controller) addResult(u UID, r Result) {
+	for n := 0; n == 0 || len(r.Outputs) > 0; n++ {
+		part := Result{Failed: r.Failed}
+		for size := 0; len(r.Outputs) > 0 && size < MaxWrite/2; r.Outputs = r.Outputs[1:] {
+			part.Outputs = append(part.Outputs, r.Outputs[0])
+			size += r.Outputs[0].size()
+		}
+		c.add(nil, Row{Key: resultKey(u, n), Value: part})
+	}
 }
 
 // closed takes that the end of a run is durable.
@@ -165,21 +198,34 @@ func (c *Controller) forgetRun(h *hosted) {
 	}
 }
 
-// park has a run that only waits leave the memory: it is not active any more.
+// park has a run that only waits leave the memory: it is not active any more. If it sleeps it is loaded in the minute in
+// which that ends.
 func (c *Controller) park(h *hosted) {
 	h.parking = true
 	c.lock(h.id)
 	n := h.name()
 	n.State, n.Why = Waiting, h.why
+	rows := []Row{{Key: activeKey(h.uid)}, {Key: waitingKey(h.uid), Value: Active{}}}
+	if at, sleeps := h.run.Due(); sleeps {
+		n.Until = max(1, uint64((c.cfg.Run.Clock+at)/minute))
+		rows = append(rows, Row{Key: wakeKey(n.Until, h.id), Value: Active{}})
+	}
+	if n.Why == "" {
+		n.Why = "it waits for a signal, or sleeps"
+	}
 	c.add(func() {
 		c.forgetRun(h)
 		c.unlock(h.id)
-	}, Row{Key: activeKey(h.uid)}, Row{Key: waitingKey(h.uid), Value: Active{}}, Row{Key: idKey(h.id), Value: n})
+		if n.Until > 0 && n.Until <= c.minutes { // its minute has come meanwhile
+			c.wake()
+		}
+	}, append(rows, Row{Key: idKey(h.id), Value: n})...)
 }
 
 // load brings a run that only waits back to memory, and then calls f. Members are asked what they have of it.
-func (c *Controller) load(id string, u UID, f func(*hosted)) {
+func (c *Controller) load(id string, n *Name, f func(*hosted)) {
 	c.lock(id)
+	u, until := n.Run, n.Until
 	c.read(runKey(u, ""), runEnd(u), 0, func(rows []Row) {
 		h, err := c.rebuild(rows)
 		if h == nil || err != nil {
@@ -188,7 +234,11 @@ func (c *Controller) load(id string, u UID, f func(*hosted)) {
 			return
 		}
 		c.register(h)
-		c.add(nil, Row{Key: waitingKey(u)}, Row{Key: activeKey(u), Value: Active{}}, Row{Key: idKey(id), Value: h.name()})
+		changes := []Row{{Key: waitingKey(u)}, {Key: activeKey(u), Value: Active{}}, {Key: idKey(id), Value: h.name()}}
+		if until > 0 {
+			changes = append(changes, Row{Key: wakeKey(until, id)})
+		}
+		c.add(nil, changes...)
 		c.heldRuns = append(c.heldRuns, h)
 		for _, m := range c.sortedMembers() {
 			h.held.asks++
@@ -206,10 +256,10 @@ func (c *Controller) load(id string, u UID, f func(*hosted)) {
 // gone takes that nobody has an output any more.
 func (c *Controller) gone(b Blob) {
 	h := c.runs[b.Run]
-	if h == nil || !h.hasTask(b.Task) || !h.run.has(b) {
+	if h == nil || !h.run.holds(b) {
 		return
 	}
-	if h.at != nil {
+	if b.Task < len(h.at) {
 		h.at[b.Task] = nil
 	}
 	if h.held != nil {
@@ -218,4 +268,36 @@ func (c *Controller) gone(b Blob) {
 		return
 	}
 	c.step(h, Gone{Task: b.Task, Gen: b.Gen}, nil)
+}
+
+// unsaved takes that no disk has a checkpoint any more.
+func (c *Controller) unsaved(b Blob) {
+	h := c.runs[b.Run]
+	if h == nil || !h.run.holds(b) || h.places[b.Task].Blob != b {
+		return
+	}
+	delete(h.places, b.Task)
+	c.step(h, Unsaved{Task: b.Task, Gen: b.Gen, Made: b.Made}, nil)
+}
+
+// returned takes a workflow that an attempt has returned.
+func (c *Controller) returned(w *Work, o *Outcome) {
+	if w.Graph == nil && c.cfg.Work != nil {
+		whole, err := c.cfg.Work(w.Parts)
+		if err != nil {
+			o.Failed, o.Final = cut("it has returned a workflow that cannot be read: "+err.Error()), true
+			return
+		}
+		whole.Parts = w.Parts
+		w = whole
+	}
+	switch err := w.complete(); {
+	case w.size() > MaxReturned:
+		o.Failed, o.Final = tooLarge(w), true
+	case err != nil:
+		o.Failed, o.Final = cut("it has returned a workflow: "+err.Error()), true
+	default:
+		own := *w // until it is recorded
+		o.Graph, o.Work = w.Graph, &own
+	}
 }

@@ -24,7 +24,7 @@ func (c *Controller) save(h *hosted, e Save) {
 func (c *Controller) saveMore() {
 	for len(c.saveQueue) > 0 && len(c.saves) < mostSaves {
 		s := c.saveQueue[0]
-		if s.run.gone || c.saves[s.blob] != nil || !s.run.run.has(s.blob) { // the task was dropped since
+		if s.run.gone || c.saves[s.blob] != nil || !s.run.run.holds(s.blob) { // the task was dropped since
 			c.saveQueue = c.saveQueue[1:]
 			s.run.saves--
 			continue
@@ -41,7 +41,8 @@ func (c *Controller) saveMore() {
 			m.saves[s.blob] = s
 			s.run.uses(m)
 			s.asked[m] = c.sendUntil(m, WriteBlob{Epoch: c.cfg.Epoch, Blob: s.blob,
-				Output: withoutBytes(s.run.run.located(s.blob.Task).Output), Result: s.run.run.isResult(s.blob.Task)})
+				Output: withoutBytes(s.run.run.located(s.blob.Task).Output), Result: s.run.run.isResult(s.blob.Task),
+				Deterministic: s.run.run.x.Tasks[s.blob.Task].Deterministic})
 		}
 	}
 }
@@ -113,7 +114,7 @@ func (c *Controller) blobWritten(m *member, w BlobWritten) {
 func (c *Controller) saved(s *save) {
 	c.endSave(s)
 	h := s.run
-	if h.gone || !h.run.has(s.blob) {
+	if h.gone || !h.run.holds(s.blob) {
 		return
 	}
 	slices.Sort(s.disks)

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 )
@@ -37,6 +38,8 @@ func (c *Controller) scanned(ev Scanned) {
 		}
 	}
 	c.scan = nil
+	c.ticks = c.now + minute
+	c.cfg.Run.Clock = time.Duration(c.minutes)*minute - c.now
 	for _, uid := range active {
 		h, err := c.rebuild(byRun[uid])
 		switch {
@@ -53,6 +56,7 @@ func (c *Controller) scanned(ev Scanned) {
 	c.loading = false
 	c.grace = c.now + takeoverGrace
 	c.publish(ControllerTookOver{Epoch: c.cfg.Epoch, Runs: len(c.heldRuns)})
+	c.wake()
 }
 
 // rebuild makes a run of its rows, which are in order; nil: its start is not among them. An error says that its graph,
@@ -66,18 +70,13 @@ func (c *Controller) rebuild(rows []Row) (*hosted, error) {
 		switch v := r.Value.(type) {
 		case Started:
 			h.id, h.key, h.work, h.uid = v.ID, v.Key, v.Work, v.Run
-		case With:
-			h.with = map[string]int{}
-			for _, f := range v.Versions {
-				h.with[f.Name] = f.Version
-			}
 		case Batch:
 			h.logs++
 			if v.Epoch != epoch { // the rest of what comes before was never written
 				part, epoch = nil, v.Epoch
 			}
 			if part = append(part, v.Records...); !v.More {
-				records, part = append(records, part...), nil
+				records, part = append(records, whole(part)...), nil
 			}
 		case Places:
 			task, gen := v.Blob.Task, v.Blob.Gen
@@ -90,20 +89,53 @@ func (c *Controller) rebuild(rows []Row) (*hosted, error) {
 	if h.work == nil {
 		return nil, nil
 	}
-	events, err := newEvents(shapeOf(h.work.Graph)) // recorded graphs are not checked again
-	if err != nil {
-		return h, err
+	events, refused := newEvents(shapeOf(h.work.Graph)) // recorded graphs are not checked again
+	if refused != nil {
+		return h, refused
+	}
+	for i, rec := range records {
+		if rec, is := rec.(Expanded); is && rec.Graph == nil {
+			w, _ := rec.Work.(*Work)
+			if w == nil || c.cfg.Work == nil {
+				return h, invalid("the graph that task %d has returned is not recorded", rec.Task)
+			}
+			w, err := c.cfg.Work(w.Parts)
+			if err != nil {
+				return h, err
+			}
+			w.Parts = nil
+			rec.Graph, rec.Work = w.Graph, w
+			records[i] = rec
+		}
 	}
 	c.loads++
 	h.run = NewRun(c.cfg.Run, events, records)
 	h.run.numberFrom(c.loads << 32)
 	for task, byGen := range places {
+		if !h.run.has(task) || h.run.x.expanded(task) {
+			continue
+		}
 		l := h.run.located(task)
 		if p, is := byGen[l.Gen]; is && p.Blob == h.blob(l) {
 			h.put(task, p)
 		}
 	}
 	return h, nil
+}
+
+// whole puts the pieces of recovery sets together: tasks of one set are dropped from the last to the first.
+func whole(batch []Record) (all []Record) {
+	for _, rec := range batch {
+		if more, is := rec.(Recovering); is && len(all) > 0 {
+			if set, is := all[len(all)-1].(Recovering); is && set.Loss == more.Loss {
+				set.Set = slices.Concat(set.Set, more.Set)
+				all[len(all)-1] = set
+				continue
+			}
+		}
+		all = append(all, rec)
+	}
+	return all
 }
 
 func (c *Controller) register(h *hosted) {
@@ -130,7 +162,7 @@ func (c *Controller) toldRunning(m *member, r Running) {
 		m.foreign[r.ID] = c.sendUntil(m, Recall{Epoch: c.cfg.Epoch, ID: r.ID})
 		if h == nil {
 			c.stray(m, r.ID.Run)
-		} else if h.held != nil && h.hasTask(r.ID.Task) && (r.Kind != Do || h.work.Graph.Tasks[r.ID.Task].Effect != None) {
+		} else if h.held != nil && h.hasTask(r.ID.Task) && (r.Kind != Do || h.run.x.Tasks[r.ID.Task].Effect != None) {
 			h.held.ending[r.ID] = m
 		}
 		return
@@ -140,7 +172,7 @@ func (c *Controller) toldRunning(m *member, r Running) {
 
 // finds reports whether an attempt is the recorded one.
 func (*held) finds(h *hosted, r Running) bool {
-	return r.Kind == Do && h.hasTask(r.ID.Task) && h.run.recorded(r.ID.Task, r.Gen, r.ID.Attempt)
+	return r.Kind == Do && h.run.recorded(r.ID.Task, r.Gen, r.ID.Attempt)
 }
 
 // reportedHeld takes how an attempt of a held run has ended.
@@ -174,7 +206,7 @@ func (c *Controller) toldHolds(m *member, b Blob) {
 	switch {
 	case h == nil:
 		c.stray(m, b.Run)
-	case h.hasTask(b.Task) && h.run.has(b):
+	case h.run.holds(b):
 		h.setAt(b.Task, m)
 		if h.held != nil {
 			h.held.holders[b.Task] = append(h.held.holders[b.Task], m)
@@ -256,7 +288,7 @@ func (c *Controller) mayGoOn(h *hosted) bool {
 	case c.grace > 0: // it is looked at once, and then as each member answers
 		return false
 	}
-	for v := range h.work.Graph.Tasks {
+	for v := range h.run.tasks {
 		if h.run.waitsFor(v) && k.found[v] == nil {
 			return false
 		}
@@ -282,7 +314,7 @@ func (c *Controller) goOn(h *hosted) {
 		h.run.Adopt(v, f.id.Attempt, f.kind)
 		h.fly(f)
 	}
-	for v := range h.work.Graph.Tasks {
+	for v := range h.run.tasks {
 		if h.run.waitsFor(v) && k.found[v] == nil {
 			c.publish(AttemptLost{Run: h.uid, Task: h.taskName(v)})
 		}

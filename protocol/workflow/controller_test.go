@@ -201,7 +201,7 @@ func TestACheckpointGoesToTwoDisks(t *testing.T) {
 	if len(p.Disks) != 2 || p.Blob != b || d.c.ids["r"] != nil {
 		t.Errorf("its places are %+v", p)
 	}
-	if r := d.rows[runKey(b.Run, "result")].(Result); len(r.Outputs) != 1 || len(r.Outputs[0].Disks) != 2 {
+	if r := d.rows[resultKey(b.Run, 0)].(Result); len(r.Outputs) != 1 || len(r.Outputs[0].Disks) != 2 {
 		t.Errorf("the result is %+v", r)
 	}
 }

@@ -13,7 +13,7 @@
 //
 // A Controller hosts the runs of a tenure of the ledger: it starts, takes over and ends them, answers clients, and
 // places attempts on members. An Executor on each member has attempts begin at most once and keeps how they
-// have ended. They speak Messages. Only Check has a host yet; tests host the others.
+// have ended. They speak Messages.
 //
-// Used by: workflow.
+// Used by: node/workflow, workflow.
 package workflow

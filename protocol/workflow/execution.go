@@ -34,7 +34,7 @@ const (
 	live                     // the output is in the memory of some node
 	durable                  // the checkpoint is saved
 	drops                    // the task is in the recovery set
-	changed                  // and gets other inputs when it runs again
+	waived                   // and what nothing takes back counts as not begun then: the loss was accepted
 	moved                    // an attempt has the versions that it writes
 )
 
@@ -77,13 +77,22 @@ func (x *Execution) Begun(v int) {
 // to be had. A task in the recovery set begins after it was dropped.
 func (x *Execution) MayBegin(v int) bool {
 	s := x.scope(v)
-	if s == nil || x.facts[v]&(ended|drops) != 0 || x.inner[v] != nil || !s.May(int(x.local[v])) {
+	if s == nil || x.facts[v]&(ended|drops) != 0 || x.inner[v] != nil || !s.May(int(x.local[v])) && !x.waitless(v) {
 		return false
 	}
 	if s.owner >= 0 && x.facts[s.owner]&drops != 0 { // the expansion is dropped soon
 		return false
 	}
 	return !slices.ContainsFunc(x.parents(v), func(p int32) bool { return !x.available(int(p)) })
+}
+
+// waitless reports whether a task needs its inputs only: it waited before it began, and a checkpoint that is lost since
+// changes nothing. A writer waits for readers and snapshots each time.
+func (x *Execution) waitless(v int) bool { return x.repeated(v) && len(x.Tasks[v].Writes) == 0 }
+
+// repeated reports whether a task has begun and only repeats what it did.
+func (x *Execution) repeated(v int) bool {
+	return x.final(v) && x.facts[v]&(begun|waived) == begun
 }
 
 // available reports whether an output counts, and can be had.
@@ -120,26 +129,68 @@ func (x *Execution) Lost(v int) {
 // Recovering returns the recorded tasks that are not dropped yet, in order.
 func (x *Execution) Recovering() []int { return x.set }
 
-// Recover returns the tasks that have to be made again, in order, beside those that are recorded:
-// what is needed and cannot be had, what that is made of, and what was made of it. The host records
-// them durably, and then calls Record. An error says that a rule of Check was broken.
-func (x *Execution) Recover() (set []int, err error) {
+// Recovery says what is made again, in order.
+type Recovery struct {
+	Set    []int // these tasks run again, beside those that are recorded
+	Waived []int // so do these, although that breaks a rule
+	Again  []int // the outputs of these, and what they are made of, as they were: they repeat what they did
+	Lost   []int // the outputs of these cannot be made again; they, and what only they need, are left alone
+}
+
+// Recover returns what has to be made again: what is needed and cannot be had, what that is made of, and what was made of
+// it. The host records the tasks durably, and then calls Record. If that would break a rule an output is made again by a
+// repeat, if the task and what it needs repeat what they did; else it is lost, or the rule is waived.
+func (x *Execution) Recover(waive bool) (r Recovery) {
 	found := x.needed()
-	in := map[int]bool{}
-	for _, v := range found {
-		in[v] = true
+	set, changed := x.closure(found)
+	if x.violation(set, changed) == nil {
+		x.sort(set)
+		return Recovery{Set: set}
 	}
+	var may, waived []int
+	for _, v := range found {
+		switch {
+		case x.violation(x.closure([]int{v})) == nil:
+			may = append(may, v)
+		case len(x.unrepeatable(append(x.remake(v), v))) == 0:
+			r.Again = append(r.Again, v)
+		case waive:
+			waived = append(waived, v)
+		default:
+			r.Lost = append(r.Lost, v)
+		}
+	}
+	r.Set, _ = x.closure(may)
+	r.Waived, changed = x.closure(waived)
+	for _, v := range changed { // recorded before, for the same inputs
+		if x.facts[v]&drops != 0 && x.repeated(v) {
+			r.Waived = append(r.Waived, v)
+		}
+	}
+	for _, all := range [][]int{r.Set, r.Waived, r.Again, r.Lost} {
+		x.sort(all)
+	}
+	return r
+}
+
+// closure returns outputs with what they are made of, if that cannot be had, and what was made of what may come out
+// differently; and those tasks that may get other inputs, also if they are recorded.
+func (x *Execution) closure(found []int) (set, changed []int) {
+	in, other := map[int]bool{}, map[int]bool{}
 	add := func(v int) {
 		if !in[v] && x.facts[v]&drops == 0 {
 			in[v] = true
-			found = append(found, v)
+			set = append(set, v)
 		}
 	}
-	for i := 0; i < len(found); i++ {
-		v := found[i]
+	for _, v := range found {
+		add(v)
+	}
+	for i := 0; i < len(set); i++ {
+		v := set[i]
 		for _, p := range x.parents(v) {
-			if x.facts[p]&ended != 0 && !x.there(int(p)) {
-				add(x.maker(int(p)))
+			if m := x.maker(int(p)); x.facts[m]&ended != 0 && !x.there(m) {
+				add(m)
 			}
 		}
 		if !x.Tasks[v].differs() {
@@ -148,12 +199,14 @@ func (x *Execution) Recover() (set []int, err error) {
 		x.below(v, func(w int) {
 			if x.facts[w]&begun != 0 {
 				add(w)
-				x.facts[w] |= changed
+				if !other[w] {
+					other[w] = true
+					changed = append(changed, w)
+				}
 			}
 		})
 	}
-	x.sort(found)
-	return found, x.violation(found)
+	return set, changed
 }
 
 // below calls f with each task below v: in an expansion of it, and after it.
@@ -209,8 +262,9 @@ func (x *Execution) needed() (all []int) {
 		if s == nil {
 			continue
 		}
-		if x.facts[v]&ended != 0 && x.facts[v]&drops == 0 {
-			need[v] = need[v] || x.sink[v]
+		ends := x.facts[v]&(ended|drops) == ended
+		need[v] = need[v] || x.sink[v] && (ends || x.inner[v] != nil)
+		if ends {
 			continue
 		}
 		for _, p := range x.parents(v) {
@@ -222,7 +276,9 @@ func (x *Execution) needed() (all []int) {
 				need[p] = true
 			}
 		}
-		todo = append(todo, wait{s, at(int(x.local[v]), begin)})
+		if (x.inner[v] == nil || x.facts[v]&drops != 0) && !x.waitless(v) {
+			todo = append(todo, wait{s, at(int(x.local[v]), begin)})
+		}
 	}
 	for len(todo) > 0 {
 		w := todo[len(todo)-1]
@@ -246,45 +302,70 @@ func (x *Execution) needed() (all []int) {
 		w.s.requires(w.n, w.s.Events.consumers, func(n node) { todo = append(todo, wait{w.s, n}) })
 	}
 	for v, is := range need {
-		if !is || x.facts[v]&ended == 0 || x.facts[v]&drops != 0 || x.there(v) {
+		if !is {
 			continue
 		}
-		if m := x.maker(v); m == v {
+		if in := x.inner[v]; in != nil {
+			need[in.result()] = true // its number is greater: the loop comes to it
+		} else if x.facts[v]&(ended|drops) == ended && !x.there(v) {
 			all = append(all, v)
-		} else {
-			need[m] = true // its number is greater: the loop comes to it
 		}
 	}
 	return all
 }
 
-// violation returns an error if a set would run a begun irreversible task again with other inputs, or
-// undo a task above one.
-func (x *Execution) violation(set []int) error {
-	for _, v := range set {
-		t := &x.Tasks[v]
-		switch {
-		case x.final(v) && x.facts[v]&begun != 0 && x.facts[v]&changed != 0:
+// violation returns an error if a set would run a begun irreversible task again with other inputs, undo a task above
+// one, or undo one whose inputs cannot be had again.
+func (x *Execution) violation(set, changed []int) error {
+	for _, v := range changed {
+		if x.repeated(v) {
 			return fmt.Errorf("%s has begun and cannot be taken back, and would begin again with other inputs", x.name(v))
-		case t.Effect == Undo && x.facts[v]&begun != 0:
-			var err error
-			x.below(v, func(w int) {
-				if x.final(w) && x.facts[w]&begun != 0 {
-					err = fmt.Errorf("%s would be undone after %s has begun, which nothing takes back", x.name(v), x.name(w))
-				}
-			})
-			if err != nil {
-				return err
+		}
+	}
+	for _, v := range set {
+		if x.Tasks[v].Effect != Undo || x.facts[v]&begun == 0 {
+			continue
+		}
+		if gone := x.unrepeatable(x.remake(v)); len(gone) > 0 {
+			return fmt.Errorf("%s would be undone without the output of %s", x.name(v), x.name(gone[0]))
+		}
+		var err error
+		x.below(v, func(w int) {
+			if x.repeated(w) {
+				err = fmt.Errorf("%s would be undone after %s has begun, which nothing takes back", x.name(v), x.name(w))
 			}
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// Record notes that a set is durable: nothing in it counts any more.
-func (x *Execution) Record(set []int) {
+// unrepeatable returns those of some tasks that do not make the same output again of the same inputs without another effect.
+func (x *Execution) unrepeatable(all []int) (some []int) {
+	for _, v := range all {
+		if t := &x.Tasks[v]; x.grows(v) || t.Effect == Undo || t.Effect == None && t.differs() {
+			some = append(some, v)
+		}
+	}
+	return some
+}
+
+// Unsaved notes that the checkpoint of a task is lost.
+func (x *Execution) Unsaved(v int) {
+	x.learn(v, x.facts[v]&^durable)
+	x.mirror(v)
+	x.save(v, false)
+}
+
+// Record notes that a set is durable: nothing in it counts any more. With loss it may break the rules, which was accepted.
+func (x *Execution) Record(set []int, loss bool) {
 	for _, v := range set {
 		x.learn(v, x.facts[v]|drops)
+		if loss {
+			x.facts[v] |= waived
+		}
 		x.save(v, false)
 		x.unend(v)
 	}
@@ -352,7 +433,7 @@ func (x *Execution) Remade(v int) {
 }
 
 // Dropped notes that the last task of the recorded set is undone, and its output and checkpoint are
-// gone. It can begin again. What nothing takes back stays begun. The expansion of a task goes with it.
+// gone. It can begin again. What nothing takes back stays begun, unless it is waived. The expansion of a task goes with it.
 func (x *Execution) Dropped() {
 	v := x.set[len(x.set)-1]
 	x.set = x.set[:len(x.set)-1]
@@ -360,8 +441,8 @@ func (x *Execution) Dropped() {
 		x.leave(s)
 	}
 	stays := fact(0)
-	if x.final(v) {
-		stays = x.facts[v] & begun
+	if x.repeated(v) {
+		stays = begun
 	}
 	x.learn(v, stays)
 	x.mirror(v)

@@ -32,9 +32,10 @@ func TestExecutionsDecideAsTheExplorer(t *testing.T) {
 					want |= o.record(c, one(v)).drops &^ c.drops
 				}
 			}
-			got, err := x.Recover()
-			if err != nil {
-				t.Fatalf("seed %d, step %d: %v", seed, step, err)
+			all := x.Recover(false)
+			got := all.Set
+			if all.Lost != nil || all.Again != nil {
+				t.Fatalf("seed %d, step %d: %+v", seed, step, all)
 			}
 			if setOf(got) != want {
 				t.Fatalf("seed %d, step %d: the recovery set is %b, want %b", seed, step, setOf(got), want)
@@ -56,7 +57,7 @@ func TestExecutionsDecideAsTheExplorer(t *testing.T) {
 				x.Lost(v)
 				c.live &^= b
 			case k == 5 && len(got) > 0:
-				x.Record(got)
+				x.Record(got, false)
 				for v := range g.Tasks {
 					if need.has(v) {
 						c = o.record(c, one(v))
@@ -130,8 +131,8 @@ func TestFigure3_5(t *testing.T) {
 		}
 		x.Saved(1)
 		x.Lost(0)
-		if got, err := x.Recover(); err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, %v; want %v", c.graph, got, err, c.want)
+		if got := x.Recover(false); got.Lost != nil || !slices.Equal(got.Set, c.want) {
+			t.Errorf("%s: %+v; want %v", c.graph, got, c.want)
 		}
 	}
 }
@@ -151,11 +152,12 @@ func TestUndoWithSavedInputs(t *testing.T) {
 		}
 	}
 	x.Lost(0)
-	set, err := x.Recover()
-	if err != nil || !slices.Equal(set, []int{0, 1, 2}) {
-		t.Fatalf("%v, %v", set, err)
+	all := x.Recover(false)
+	set := all.Set
+	if all.Lost != nil || !slices.Equal(set, []int{0, 1, 2}) {
+		t.Fatalf("%+v", all)
 	}
-	x.Record(set)
+	x.Record(set, false)
 	for _, want := range []Drop{{Task: 2, Undo: true}, {Task: 1}, {Task: 0}} {
 		if d, ok := x.Next(); !ok || d.Task != want.Task || d.Undo != want.Undo || len(d.Remake) > 0 {
 			t.Errorf("%+v, %v; want %+v", d, ok, want)
@@ -177,8 +179,8 @@ func TestVoidCheckpoint(t *testing.T) {
 	x.Ended(0)
 	x.Ended(1)
 	x.Lost(0)
-	set, _ := x.Recover()
-	x.Record(set)
+	set := x.Recover(false).Set
+	x.Record(set, false)
 	x.Saved(1)
 	x.Dropped()
 	x.Saved(1) // late

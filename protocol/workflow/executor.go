@@ -136,7 +136,7 @@ func (x *Executor) heard(from phalanx.NodeID, m Message) {
 			x.send(BlobWritten{Epoch: x.epoch, Blob: m.Blob, Failed: "the node has no disk"})
 		} else if !x.saving[m.Blob] {
 			x.saving[m.Blob] = true
-			x.emit(SaveBlob{Blob: m.Blob, Output: m.Output, Result: m.Result})
+			x.emit(SaveBlob{Blob: m.Blob, Output: m.Output, Result: m.Result, Deterministic: m.Deterministic})
 		}
 	case Release:
 		for _, r := range m.Runs {
@@ -156,6 +156,9 @@ func (x *Executor) order(o Order) {
 	case len(x.running)+len(x.ended) >= MaxKept || x.bytes > MaxUncommitted:
 		x.send(Busy{Epoch: x.epoch, ID: o.ID})
 	case x.seen.add(o.Serial):
+		if x.lease > 0 && len(x.running) == 0 { // the node has wanted no lease meanwhile
+			x.lease = max(x.lease, x.now)
+		}
 		x.running[o.ID] = &attempt{order: o}
 		x.emit(RunAttempt{Order: o})
 		x.send(Taken{Epoch: x.epoch, ID: o.ID})
@@ -182,10 +185,13 @@ func (x *Executor) attemptEnded(ev AttemptEnded) {
 		return
 	}
 	delete(x.running, ev.ID)
-	if ev.Failed == "" && a.order.Kind != TakeBack && a.order.Kind != MakeUp {
+	if ev.Work != nil && ev.Work.size() > MaxReturned {
+		ev.Failed, ev.Final, ev.Work = tooLarge(ev.Work), true, nil
+	}
+	if ev.Failed == "" && ev.Work == nil && a.order.Kind != TakeBack && a.order.Kind != MakeUp {
 		x.hold(Blob{Run: ev.ID.Run, Task: ev.ID.Task, Gen: a.order.Gen, Made: a.order.Made})
 	}
-	x.keep(Report{ID: ev.ID, Gen: a.order.Gen, Kind: a.order.Kind, Failed: cut(ev.Failed), Final: ev.Final, Missing: ev.Missing, Output: ev.Output})
+	x.keep(Report{ID: ev.ID, Gen: a.order.Gen, Kind: a.order.Kind, Failed: cut(ev.Failed), Final: ev.Final, Missing: ev.Missing, Unsaved: ev.Unsaved, Output: ev.Output, Work: ev.Work})
 }
 
 func (x *Executor) hold(b Blob) {
@@ -198,14 +204,14 @@ func (x *Executor) hold(b Blob) {
 // keep keeps a report until it is acknowledged.
 func (x *Executor) keep(r Report) {
 	x.ended[r.ID] = &ending{report: r}
-	x.bytes += len(r.Output.Bytes)
+	x.bytes += r.bytes()
 	x.report(r.ID)
 }
 
 // forget drops a report that is acknowledged.
 func (x *Executor) forget(id AttemptID) {
 	if e := x.ended[id]; e != nil {
-		x.bytes -= len(e.report.Output.Bytes)
+		x.bytes -= e.report.bytes()
 		delete(x.ended, id)
 		x.repeats.Cancel(id)
 	}

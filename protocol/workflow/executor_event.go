@@ -17,13 +17,16 @@ type (
 	}
 
 	// AttemptEnded says that an attempt does not go on. Failed says why; "": it has ended well, and the node has
-	// its output. Missing are inputs that nobody has.
+	// its output. Missing and Unsaved are inputs that cannot be had, as in Report. Work is what the task has returned
+	// instead of an output.
 	AttemptEnded struct {
 		ID      AttemptID
 		Failed  string
 		Final   bool // another attempt would fail as well
 		Missing []Blob
+		Unsaved []Blob
 		Output  Output
+		Work    *Work
 	}
 
 	// BlobSaved says that a checkpoint is on the node's disk, synced, or why not.
@@ -72,6 +75,8 @@ type (
 		Blob   Blob
 		Output Output
 		Result bool
+
+		Deterministic bool
 	}
 
 	// Free asks to delete what the node has of runs that have ended: objects, and blobs that are no results.

@@ -201,3 +201,16 @@ func TestAnAttemptThatOutlivesItsLease(t *testing.T) {
 	e.step(12*time.Second, Tick{}, "end the process")
 	e.step(12*time.Second, AttemptEnded{ID: id(1)})
 }
+
+// A node that has run nothing for long, and so has no lease, gets one for its next attempt: that does not outlive it at once.
+func TestExecutorBeginsWithoutALease(t *testing.T) {
+	e := newExecuting(t)
+	e.step(0, Leased{Until: time.Second})
+	id := AttemptID{Run: UID{1, 1, 1}, Task: 1, Attempt: Attempt{3, 1}}
+	e.hears(time.Hour, Order{Epoch: 3, Serial: 1, ID: id}, "run 1", "taken 1")
+	e.step(time.Hour+leaseGrace-1, Tick{})
+	x := e.x.Step(time.Hour+leaseGrace, Tick{})
+	if len(x) != 1 {
+		t.Errorf("without a lease it does %v, and does not end the process", x)
+	}
+}

@@ -19,6 +19,7 @@ type Task struct {
 	Effect        Effect     // what outsiders see of it
 	Compensates   bool       // another function of its inputs and its output makes up for it, if the run fails later
 	Caught        bool       // its consumer takes its error
+	Retries       int        // how many failures in a row are repaired, and one; 0: as many as RunConfig says
 	Arrival       bool       // its output shows in which order inputs arrive: a reduction of floats, or of some of its inputs
 
 	// What does not run on a node has no effect, and its output is recorded.

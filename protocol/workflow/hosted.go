@@ -31,8 +31,8 @@ type hosted struct {
 	saves   int            // checkpoints that are written
 	at      []*member      // by task: where the output was made; nil: nobody has one
 	places  map[int]Places // of checkpoints, by task
-	with    map[string]int // versions that replace others
-	users   []*member      // that have something of it
+	signals map[signalID][]*call
+	users   []*member // that have something of it
 }
 
 // flight is an attempt that a member has, or gets.
@@ -61,11 +61,21 @@ type held struct {
 
 // function returns what a task runs.
 func (h *hosted) function(v int) Function {
-	f := h.work.function(v)
-	if n, is := h.with[f.Name]; is {
+	w, l := h.workOf(v)
+	f := w.function(l)
+	if n, is := h.run.Version(f.Name); is {
 		f.Version = n
 	}
 	return f
+}
+
+// workOf returns the workflow that a task is of, the run's or one that a task has returned, and its number there.
+func (h *hosted) workOf(v int) (w *Work, local int) {
+	_, local, work := h.run.task(v)
+	if w, is := work.(*Work); is {
+		return w, local
+	}
+	return h.work, local
 }
 
 // uses notes that a member has something of the run.
@@ -79,20 +89,28 @@ func (h *hosted) uses(m *member) {
 }
 
 func (h *hosted) setAt(v int, m *member) {
-	if h.at == nil {
-		h.at = make([]*member, len(h.work.Graph.Tasks))
+	if more := len(h.run.tasks) - len(h.at); more > 0 {
+		h.at = append(h.at, make([]*member, more)...)
 	}
 	h.at[v] = m
 	h.uses(m)
+}
+
+// holder returns where the output of a task was made; nil: nobody has it.
+func (h *hosted) holder(v int) *member {
+	if v = h.run.Maker(v); v < len(h.at) {
+		return h.at[v]
+	}
+	return nil
 }
 
 // locate says where an output is.
 func (h *hosted) locate(v int) Located {
 	l := h.run.located(v)
 	if l.Output.Recorded && l.Output.Bytes == nil && l.Output.Size > 0 {
-		l.Row = outKey(h.uid, v, l.Made)
+		l.Row = outKey(h.uid, l.Task, l.Made)
 	}
-	if p, is := h.places[v]; is && p.Blob == h.blob(l) {
+	if p, is := h.places[l.Task]; is && p.Blob == h.blob(l) {
 		l.Disks = p.Disks
 	}
 	return l
@@ -110,9 +128,9 @@ func (h *hosted) name() Name {
 }
 
 // hasTask reports whether a number from outside is that of a task.
-func (h *hosted) hasTask(v int) bool { return v >= 0 && v < len(h.work.Graph.Tasks) }
+func (h *hosted) hasTask(v int) bool { return h.run.has(v) }
 
-func (h *hosted) taskName(v int) string { return shape{Graph: h.work.Graph}.name(v) }
+func (h *hosted) taskName(v int) string { return h.run.Name(v) }
 
 func (h *hosted) put(v int, p Places) {
 	if h.places == nil {

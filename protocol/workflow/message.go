@@ -47,6 +47,11 @@ type (
 		Inputs     []Located // outputs of the tasks that it reads or follows, in the order of the graph
 		Output     *Located  // of MakeUp: the task's own
 		Attempts   int       // that have failed in a row, before this one
+		Local      int       // the task in the graph that it is of: that of the run, or one that a task has returned
+		From       []int     // by input: the task in that graph
+		Off        bool      // the output has no checkpoint
+		Result     bool      // the run ends with it
+		Of         any       // the host's: that of the Work; on its way to the executor, what the attempt runs
 	}
 
 	// Recall asks to end an attempt, or not to begin it if its Order was not there yet. It is repeated until
@@ -69,6 +74,8 @@ type (
 		Blob   Blob
 		Output Output // its size and digest
 		Result bool   // the run ends with it: it stays until the run is forgotten
+
+		Deterministic bool // the task is: the object's name has no attempt
 	}
 
 	// Release says that runs have ended: what nodes keep of them goes. It is repeated until Freed.
@@ -121,8 +128,10 @@ type (
 		Kind    Kind
 		Failed  string // why it has; "": it has ended well
 		Final   bool   // another attempt would fail as well
-		Missing []Blob // inputs that nobody has any more: it did not begin
+		Missing []Blob // inputs that no node has any more, but for checkpoints: it did not begin
+		Unsaved []Blob // inputs whose checkpoint each disk that was named has lost, or will never tell: it did not begin
 		Output  Output
+		Work    *Work // that the task has returned instead of an output: at least its Parts; nil: none
 	}
 
 	// BlobWritten says that a checkpoint is on Disk, or why not.
@@ -140,6 +149,15 @@ type (
 		Serial uint64
 	}
 )
+
+// bytes returns how many bytes of an output, or of a workflow, a report has.
+func (r Report) bytes() int {
+	n := len(r.Output.Bytes)
+	if r.Work != nil {
+		n += r.Work.size()
+	}
+	return n
+}
 
 // Running is an attempt that goes on.
 type Running struct {

@@ -35,6 +35,11 @@ func (p *placing) member(name string, slots int, offers ...Function) *member {
 // run adds a run with so many ready tasks.
 func (p *placing) run(tasks int, f Function) *hosted {
 	h := &hosted{work: &Work{Graph: &Graph{Tasks: make([]Task, tasks)}, Functions: []Function{f}, Calls: make([]int32, tasks)}, want: make([]bool, tasks)}
+	e, err := Check(h.work.Graph)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	h.run = NewRun(RunConfig{Epoch: 1}, e, nil)
 	for v := range tasks {
 		h.want[v] = true
 		h.ready++

@@ -40,12 +40,22 @@ type (
 		Gen  uint32
 		Made Attempt
 	}
+	// Unsaved says that no disk has the checkpoint of an output any more. It is also what a Run hears of that.
+	Unsaved struct {
+		Task int
+		Gen  uint32
+		Made Attempt
+	}
 	// Recovering says that tasks are made again: from now on nothing of them counts.
-	Recovering struct{ Set []int }
+	Recovering struct {
+		Set  []int
+		Loss bool // it breaks rules, since something is lost, and somebody has accepted that
+	}
 	// Undone says that no attempt of Task up to Fence has an effect any more.
 	Undone struct {
 		Task  int
 		Fence Attempt
+		Left  bool // or that the effect stays: what its undo or its compensation needs is lost, and somebody has accepted that
 	}
 	// Expanded says that an attempt has ended, and returned Graph. Its tasks are First and the numbers behind it.
 	Expanded struct {
@@ -67,8 +77,15 @@ type (
 		Name, ID string
 		Bytes    []byte
 	}
-	// Failing says that the run goes back: nothing new begins (workflow specification 2.5).
+	// Failing says that the run goes back, since a task has failed: nothing new begins (workflow specification 2.5).
 	Failing struct{ Cause string }
+	// Cancelled says that the run goes back, since somebody wants it.
+	Cancelled struct{ Cause string }
+	// Resumed says that the run goes on with other versions of functions, by name, and without what is lost.
+	Resumed struct {
+		Versions   []Function
+		AcceptLoss bool
+	}
 	// Compensated says that the compensation of Task has ended well.
 	Compensated struct{ Task int }
 	// Closed says that the run has ended: well, if Failed is empty.
@@ -87,11 +104,14 @@ type Output struct {
 func (Begun) record()       {}
 func (Ended) record()       {}
 func (Saved) record()       {}
+func (Unsaved) record()     {}
 func (Recovering) record()  {}
 func (Undone) record()      {}
 func (Expanded) record()    {}
 func (Slept) record()       {}
 func (Signalled) record()   {}
 func (Failing) record()     {}
+func (Cancelled) record()   {}
+func (Resumed) record()     {}
 func (Compensated) record() {}
 func (Closed) record()      {}

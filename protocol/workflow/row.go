@@ -17,9 +17,9 @@ import (
 //	run/UID/log/n          Batch     what has happened
 //	run/UID/out/TASK.EPOCH.n         OutputBytes, of Ended in a Batch
 //	run/UID/blob/TASK.GEN  Places    the disks that have a checkpoint
-//	run/UID/with           With      versions that a Resume has put in place of others
-//	run/UID/result         Result
+//	run/UID/result/n       Result    in pieces
 //	until/MINUTE/ID        Active    when the row of an id goes
+//	wake/MINUTE/ID         Active    when a run that sleeps is loaded
 //	executor/NODE          Known     a node that may have attempts
 //	view                   Known     the last view by which a node has left: no controller takes an older one
 //	clock                  Clock
@@ -42,7 +42,7 @@ type (
 		Key    string         // of the caller that has started it
 		State  State
 		Why    string // it waits, or it has failed
-		Until  uint64 // of Closed and Forgotten: the minute in which the row goes
+		Until  uint64 // of Finished and Forgotten: the minute in which the row goes; of Waiting: in which it is loaded; 0: in none
 	}
 
 	// Started is a run's workflow. A host that writes it leaves Work away, which is in parts; a host that reads
@@ -76,10 +76,7 @@ type (
 		Disks []string
 	}
 
-	// With are versions, by the names of functions.
-	With struct{ Versions []Function }
-
-	// Result is how a run has ended: well, if Failed is empty.
+	// Result is how a run has ended: well, if Failed is empty. A row has some of the outputs.
 	Result struct {
 		Failed  string
 		Outputs []Located // of the tasks that nobody reads
@@ -113,6 +110,9 @@ type Located struct {
 	Output Output
 	Row    string   // has the bytes, if Output is recorded and they are not here: the host adds them
 	Disks  []string // have its checkpoint
+
+	Deterministic bool // the task is: the object's name has no attempt
+	Off           bool // the task has no checkpoint: no row has the bytes
 }
 
 func (n Name) size() int        { return 96 + len(n.Key) + len(n.Why) }
@@ -131,17 +131,18 @@ func (p Places) size() int {
 	return n
 }
 
-func (w With) size() (n int) {
-	for _, f := range w.Versions {
-		n += len(f.Name) + 8
+func (r Result) size() int {
+	n := len(r.Failed)
+	for _, o := range r.Outputs {
+		n += o.size()
 	}
 	return n
 }
 
-func (r Result) size() int {
-	n := len(r.Failed)
-	for _, o := range r.Outputs {
-		n += 96 + len(o.Output.Bytes) + len(o.Output.Error) + len(o.Row)
+func (l Located) size() int {
+	n := 96 + len(l.Output.Bytes) + len(l.Output.Error) + len(l.Row)
+	for _, d := range l.Disks {
+		n += len(d) + 2
 	}
 	return n
 }
@@ -160,7 +161,21 @@ func recordSize(r Record) int {
 		return 96 + len(r.Output.Bytes) + len(r.Output.Error)
 	case Recovering:
 		return 8 + 4*len(r.Set)
+	case Expanded:
+		if w, is := r.Work.(*Work); is {
+			return 64 + w.size()
+		}
+	case Signalled:
+		return 24 + len(r.Name) + len(r.ID) + len(r.Bytes)
+	case Resumed:
+		n := 8
+		for _, f := range r.Versions {
+			n += 12 + len(f.Name)
+		}
+		return n
 	case Failing:
+		return 8 + len(r.Cause)
+	case Cancelled:
 		return 8 + len(r.Cause)
 	case Closed:
 		return 8 + len(r.Failed)
@@ -183,6 +198,10 @@ func runKey(u UID, rest string) string { return "run/" + u.String() + "/" + rest
 func runEnd(u UID) string              { return "run/" + u.String() + "0" } // '0' follows '/'
 func logKey(u UID, n uint64) string    { return runKey(u, fmt.Sprintf("log/%016x", n)) }
 func partKey(u UID, n int) string      { return runKey(u, fmt.Sprintf("part/%08x", n)) }
+func resultKey(u UID, n int) string    { return runKey(u, fmt.Sprintf("result/%08x", n)) }
+func wakeKey(minute uint64, id string) string {
+	return fmt.Sprintf("wake/%016x/%s", minute, id)
+}
 func untilKey(minute uint64, id string) string {
 	return fmt.Sprintf("until/%016x/%s", minute, id)
 }
@@ -191,6 +210,9 @@ func executorKey(n phalanx.NodeID) string { return "executor/" + string(n) }
 func outKey(u UID, v int, made Attempt) string {
 	return runKey(u, fmt.Sprintf("out/%08x.%016x.%016x", v, made.Epoch, made.Number))
 }
+
+// OutputRow returns the key of the row that has the bytes of an output, once it is durable.
+func OutputRow(u UID, l Located) string { return outKey(u, l.Task, l.Made) }
 
 func blobKey(u UID, v int, gen uint32) string {
 	return runKey(u, fmt.Sprintf("blob/%08x.%08x", v, gen))

@@ -57,6 +57,11 @@ type Run struct {
 	line      []int              // then: the tasks in order
 	back      int                // and where in line it is; what is behind is done with
 	waits     map[int]bool       // then: the tasks that have to end before
+	lost      []int              // outputs that nothing can make again, and that tasks need
+	missing   []int              // the same of undos, compensations, and repeats of a run that goes back
+	waives    bool               // these losses are accepted
+	unsaves   bool               // a checkpoint was lost: Events does not tell of all that may begin
+	versions  map[string]int     // of functions, by name, that a Resume has put in place of others
 	over      bool               // Closed is written
 	closed    bool               // and durable
 	signals   signals
@@ -86,6 +91,7 @@ type taskRun struct {
 	awaits  bool    // the signal is to wake it
 	grows   bool    // its attempt has returned a graph, and that is not durable
 	backed  bool    // the run goes back, and the effect is taken back or made up for
+	left    bool    // the run goes back, and nothing can take the effect back
 	made    Attempt // the attempt that has made output
 	output  Output
 }
@@ -101,11 +107,9 @@ func NewRun(cfg RunConfig, e *Events, records []Record) *Run {
 		if r.x.scope(v) == nil {
 			continue
 		}
-		if r.x.facts[v]&ended != 0 && r.x.facts[v]&durable == 0 {
-			if !r.x.expanded(v) {
-				r.x.Lost(v) // until the host says where it is
-			}
-			r.looks = true
+		if r.x.facts[v]&ended != 0 && !r.x.expanded(v) {
+			r.x.Lost(v) // until the host says where it is
+			r.looks = r.looks || r.x.facts[v]&durable == 0
 		}
 		if r.x.facts[v]&(ended|drops) == 0 && r.x.facts[v]&begun != 0 && r.x.Tasks[v].Effect == Undo {
 			r.tasks[v].undo = true
@@ -130,6 +134,8 @@ func (r *Run) replay(rec Record) {
 		}
 	case Saved:
 		r.x.Saved(rec.Task)
+	case Unsaved:
+		r.unsaved(rec)
 	case Expanded:
 		r.tasks[rec.Task].made = rec.Attempt
 		r.grow(rec)
@@ -140,16 +146,23 @@ func (r *Run) replay(rec Record) {
 	case Signalled:
 		r.signals.put(rec).durable = true
 	case Recovering:
-		r.x.Record(rec.Set)
+		r.x.Record(rec.Set, rec.Loss)
 		r.dropFree()
+		r.accepted()
 	case Undone:
-		r.tasks[rec.Task].undo, r.tasks[rec.Task].backed = false, r.failing != ""
+		t := &r.tasks[rec.Task]
+		t.undo, t.backed, t.left = false, r.failing != "" && !rec.Left, r.failing != "" && rec.Left
 		if set := r.x.Recovering(); len(set) > 0 && set[len(set)-1] == rec.Task {
 			r.drop()
 			r.dropFree()
+			r.accepted()
 		}
 	case Failing:
 		r.failing, r.certain = rec.Cause, true
+	case Cancelled:
+		r.failing, r.certain = rec.Cause, true
+	case Resumed:
+		r.resumed(rec)
 	case Compensated:
 		r.tasks[rec.Task].backed = true
 	case Closed:
@@ -218,24 +231,24 @@ func (r *Run) Step(now time.Duration, ev RunEvent) []RunEffect {
 			}
 		}
 	case Outcome:
+		r.looks = r.looks || len(r.lost) > 0 // it may be needed no more
 		r.outcome(ev)
 	case Checkpointed:
 		r.checkpointed(ev)
 	case Abort:
-		r.fail(ev.Cause)
+		r.fail(ev.Cause, Cancelled(ev))
 	case Signal:
 		r.signal(ev)
 	case Resume:
-		for v := range r.tasks {
-			if t := &r.tasks[v]; t.stuck {
-				t.stuck, t.retries, t.losses, t.again = false, 0, 0, 0
-				r.wake(v)
-			}
-		}
+		r.resume(ev)
 	case Gone:
 		if r.tasks[ev.Task].gen == ev.Gen && r.x.scope(ev.Task) != nil && !r.x.expanded(ev.Task) {
 			r.x.Lost(ev.Task)
 			r.looks = true
+		}
+	case Unsaved:
+		if r.unsaved(ev) {
+			r.write(ev, nil)
 		}
 	}
 	if !r.over {
@@ -289,6 +302,9 @@ func (r *Run) advance() {
 	}
 	r.recover()
 	r.takeBack()
+	if !r.looks {
+		r.accepted()
+	}
 	for {
 		for _, v := range r.x.Ready() {
 			r.wake(v)

@@ -10,13 +10,13 @@ import (
 // for by compensations, or taken back by undos. The undo of a task does not run if an irreversible
 // one below it has begun and is not compensated.
 
-// fail has the run go back.
-func (r *Run) fail(cause string) {
+// fail has the run go back, and records why.
+func (r *Run) fail(cause string, rec Record) {
 	if r.failing != "" || r.over {
 		return
 	}
 	r.failing = cause
-	r.write(Failing{Cause: cause}, func() { r.certain = true })
+	r.write(rec, func() { r.certain = true })
 	for v := range r.tasks {
 		if !r.x.Tasks[v].Irreversible() {
 			r.end(v)
@@ -39,22 +39,44 @@ func (r *Run) goBack() {
 			}
 		}
 	}
+	var lost []int
 	for _, v := range slices.Sorted(maps.Keys(r.waits)) {
-		if r.tasks[v].running.IsZero() && !r.unknown(v) {
+		switch {
+		case r.tasks[v].running.IsZero() && !r.unknown(v):
 			delete(r.waits, v)
-		} else if r.free(v) && r.inputs(v) && !r.read(v, nil) {
-			r.begin(v, Do)
+		case !r.free(v) || r.read(v, nil):
+		default:
+			there, gone := r.inputs(v)
+			switch {
+			case there:
+				r.begin(v, Do)
+			case len(gone) > 0 && r.waives: // nobody will know whether outsiders have seen it
+				r.tasks[v].unready = true
+				delete(r.waits, v)
+			}
+			lost = append(lost, gone...)
 		}
 	}
 	if len(r.waits) > 0 {
+		r.lackToGoBack(lost)
 		return
 	}
 	for ; r.back >= 0; r.back-- {
-		if !r.backFrom(r.line[r.back]) {
+		done, lost := r.backFrom(r.line[r.back])
+		if !done {
+			r.lackToGoBack(lost)
 			return
 		}
 	}
 	r.finish(r.failing)
+}
+
+func (r *Run) lackToGoBack(lost []int) {
+	if r.waives {
+		lost = nil
+	}
+	r.lost = nil
+	r.lack(&r.missing, lost)
 }
 
 // unknown reports whether outsiders may have seen an irreversible task that has not ended.
@@ -71,34 +93,53 @@ func (r *Run) free(v int) bool {
 	return t.running.IsZero() && t.again <= r.now && !t.stuck
 }
 
-// inputs reports whether the inputs of a task are there; it has missing ones made again.
-func (r *Run) inputs(v int) bool {
+// inputs reports whether the inputs of a task are there; it has missing ones made again, unless some are lost for good.
+func (r *Run) inputs(v int) (there bool, lost []int) {
 	missing := r.x.remake(v)
-	r.remake(missing)
-	return len(missing) == 0
+	if lost = r.x.unrepeatable(missing); len(lost) == 0 {
+		r.remake(missing)
+	}
+	return len(missing) == 0, lost
 }
 
-// backFrom takes back what outsiders have seen of a task, and reports whether that is done.
-func (r *Run) backFrom(v int) bool {
+// backFrom takes back what outsiders have seen of a task, and reports whether that is done, or which outputs are lost that
+// this needs.
+func (r *Run) backFrom(v int) (done bool, lost []int) {
 	t, task := &r.tasks[v], &r.x.Tasks[v]
 	kind := TakeBack
+	compensates := task.Compensates && r.x.facts[v]&ended != 0 && t.output.Error == ""
 	switch {
-	case r.x.facts[v]&begun == 0 || t.backed:
-		return true
-	case task.Compensates && r.x.facts[v]&ended != 0 && t.output.Error == "" && (task.Effect != Undo || r.x.there(v)):
+	case r.x.facts[v]&begun == 0 || t.backed || t.left:
+		return true, nil
+	case compensates && (task.Effect != Undo || r.x.there(v)):
 		kind = MakeUp
-	case task.Effect != Undo || r.stays(v):
-		return true
+	case task.Effect != Undo:
+		return true, nil
+	case r.stays(v):
+		if !compensates {
+			return true, nil
+		}
+		lost = []int{v}
 	}
+	if !r.free(v) {
+		return false, nil
+	}
+	there, gone := r.inputs(v)
+	lost = append(lost, gone...)
 	switch {
-	case !r.free(v) || !r.inputs(v):
+	case len(lost) > 0 && !r.waives:
+	case len(lost) > 0:
+		t.left = true
+		r.leave(v)
+		return true, nil
+	case !there:
 	case kind == MakeUp && !r.x.there(v) && r.read(v, nil):
 	case kind == MakeUp && !r.x.there(v): // a repeat under its key returns the same
 		r.begin(v, Remake)
 	default:
 		r.begin(v, kind)
 	}
-	return false
+	return false, lost
 }
 
 // stays reports whether the effect of a task stays, since an irreversible task below it has begun and is

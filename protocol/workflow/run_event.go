@@ -46,8 +46,12 @@ type (
 		Bytes    []byte
 	}
 
-	// Resume asks to go on with what is stuck.
-	Resume struct{}
+	// Resume asks to go on with what is stuck, with other versions of functions, and without what is lost if AcceptLoss is
+	// set and Lacks has something.
+	Resume struct {
+		Versions   []Function
+		AcceptLoss bool
+	}
 
 	// Tick says that the time is what Step is told.
 	Tick struct{}
@@ -57,6 +61,7 @@ func (Durable) runEvent()      {}
 func (Outcome) runEvent()      {}
 func (Checkpointed) runEvent() {}
 func (Gone) runEvent()         {}
+func (Unsaved) runEvent()      {}
 func (Abort) runEvent()        {}
 func (Signal) runEvent()       {}
 func (Resume) runEvent()       {}

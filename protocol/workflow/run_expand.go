@@ -46,19 +46,23 @@ func (r *Run) accepts(o Outcome) (*Events, error) {
 	return CheckExpansion(&r.x.Tasks[o.Task], r.x.saves(o.Task), o.Graph)
 }
 
-// grow takes the record of an earlier controller.
+// grow takes the record of an earlier controller. Its graph was checked before it was recorded.
 func (r *Run) grow(rec Expanded) {
 	r.x.claim(rec.Task, rec.First, len(rec.Graph.Tasks))
 	r.extend()
-	e, err := CheckExpansion(&r.x.Tasks[rec.Task], r.x.saves(rec.Task), rec.Graph)
+	s := shapeOf(rec.Graph)
+	s.loose = !r.x.saves(rec.Task)
+	e, err := newEvents(s)
 	if err != nil {
-		panic(err) // it was checked before it was recorded
+		panic(err)
 	}
 	r.enter(rec, e)
 }
 
 func (r *Run) enter(rec Expanded, e *Events) {
-	r.x.enter(newScope(e, rec.Task, rec.First))
+	s := newScope(e, rec.Task, rec.First)
+	s.work = rec.Work
+	r.x.enter(s)
 	for l := range rec.Graph.Tasks {
 		r.wake(rec.First + l)
 	}

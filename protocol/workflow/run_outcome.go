@@ -31,6 +31,9 @@ func (r *Run) outcome(o Outcome) {
 		r.failed(o, kind)
 	case kind == Remake && o.Failed == "" && !o.Lost:
 		r.x.Remade(o.Task)
+		if r.unsaves {
+			r.wakeReaders(o.Task)
+		}
 	case kind == MakeUp && o.Failed == "" && !o.Lost:
 		t.backed = true
 		r.write(Compensated{Task: o.Task}, nil)
@@ -48,6 +51,9 @@ func (r *Run) ended(o Outcome) {
 	t := &r.tasks[o.Task]
 	t.retries, t.losses, t.undo, t.output, t.made = 0, 0, false, o.Output, o.Attempt
 	r.x.Ended(o.Task)
+	if r.unsaves {
+		r.wakeReaders(o.Task)
+	}
 	gen := t.gen
 	if !r.x.saves(o.Task) { // a record would be a checkpoint
 		o.Output.Recorded, o.Output.Bytes = false, nil
@@ -78,6 +84,9 @@ func (r *Run) undone(v int) {
 func (r *Run) failed(o Outcome, kind Kind) {
 	t := &r.tasks[o.Task]
 	why, n, most := o.Failed, &t.retries, r.cfg.Retries
+	if retries := r.x.Tasks[o.Task].Retries; retries > 0 {
+		most = retries - 1
+	}
 	if o.Lost {
 		why, n, most = cmp.Or(o.Failed, "its node has left"), &t.losses, r.cfg.Losses
 	} else {
@@ -122,6 +131,10 @@ func (r *Run) checkpointed(c Checkpointed) {
 	if r.x.facts[c.Task]&drops != 0 {
 		return
 	}
+	if r.x.facts[c.Task]&live == 0 { // it counted as lost for good
+		r.looks = true
+		r.wakeReaders(c.Task)
+	}
 	r.x.Saved(c.Task)
 	r.write(Saved{Task: c.Task, Gen: c.Gen, Made: c.Made}, nil)
 }
@@ -132,19 +145,27 @@ func (r *Run) recover() {
 	if !r.looks {
 		return
 	}
-	set, err := r.x.Recover()
-	if err != nil {
-		panic(err) // Check would have refused the graph
+	all := r.x.Recover(r.waives)
+	r.lack(&r.lost, all.Lost)
+	r.record(all.Set, false)
+	r.record(all.Waived, true)
+	for _, v := range all.Again {
+		r.remake(append(r.x.remake(v), v))
 	}
-	if r.looks = len(set) > 0; !r.looks {
+	r.looks = len(all.Set)+len(all.Waived)+len(all.Again) > 0
+}
+
+// record has tasks run again.
+func (r *Run) record(set []int, loss bool) {
+	if len(set) == 0 {
 		return
 	}
-	r.x.Record(set)
+	r.x.Record(set, loss)
 	r.recording++
 	for _, v := range set {
 		r.end(v)
 	}
-	r.write(Recovering{Set: set}, func() { r.recording-- })
+	r.write(Recovering{Set: set, Loss: loss}, func() { r.recording-- })
 }
 
 // end cancels the attempt of a task that runs.
@@ -159,10 +180,18 @@ func (r *Run) end(v int) {
 
 // takeBack undoes and drops what is recorded, from the last task to the first.
 func (r *Run) takeBack() {
-	for r.recording == 0 {
+	if r.recording > 0 {
+		return
+	}
+	r.lack(&r.missing, r.takeBackAll())
+}
+
+// takeBackAll returns the outputs that are lost and that it needs.
+func (r *Run) takeBackAll() (lost []int) {
+	for {
 		d, ok := r.x.Next()
 		if !ok {
-			return
+			return nil
 		}
 		t := &r.tasks[d.Task]
 		switch {
@@ -170,16 +199,24 @@ func (r *Run) takeBack() {
 			if t.again > r.now {
 				r.wake(d.Task)
 			}
-			return
+			return nil
 		case !d.Undo:
 			r.drop()
 			continue
 		case len(d.Remake) == 0:
 			r.begin(d.Task, TakeBack)
-			return
+			return nil
 		}
-		r.remake(d.Remake)
-		return
+		lost = r.x.unrepeatable(d.Remake)
+		if len(lost) == 0 {
+			r.remake(d.Remake)
+			return nil
+		}
+		if !r.waives {
+			return lost
+		}
+		r.leave(d.Task)
+		r.drop()
 	}
 }
 
@@ -226,7 +263,8 @@ func (r *Run) giveUp(v int, why string) {
 		t.unready = true
 	case !r.x.Tasks[v].Caught:
 		t.unready = true
-		r.fail(r.x.name(v) + ": " + why)
+		cause := r.x.name(v) + ": " + why
+		r.fail(cause, Failing{Cause: cause})
 	case t.undo: // the effect goes first
 		t.caught = why
 	default:

@@ -10,18 +10,21 @@ import (
 type scope struct {
 	*Events
 	owner int   // the task that has returned it; -1: it is the run's graph
+	work  any   // of the host: Expanded.Work
 	base  int   // the number of its first task
 	up    lists // parents, by number
 	down  lists // consumers
 	open  int   // tasks with a checkpoint that is not saved, and tasks without that have not ended
+	rest  int   // tasks that have not ended
 }
 
-// span are numbers of tasks: those of the last expansion of a task, which the next one uses if they are enough.
+// span are numbers of tasks: those of the last expansion of a task without checkpoint, which the next one uses if they
+// are enough. MaxTasks bounds all numbers that a run has ever used.
 type span struct{ first, size int }
 
 func newScope(e *Events, owner, base int) *scope {
 	s := &scope{Events: e, owner: owner, base: base, up: e.edges.plus(base), down: e.consumers.plus(base)}
-	s.open = len(e.Tasks)
+	s.open, s.rest = len(e.Tasks), len(e.Tasks)
 	return s
 }
 
@@ -51,6 +54,7 @@ func (x *Execution) parents(v int) []int32 {
 
 func (x *Execution) saves(v int) bool    { return x.scope(v).saves(int(x.local[v])) }
 func (x *Execution) final(v int) bool    { return x.scope(v).final(int(x.local[v])) }
+func (x *Execution) grows(v int) bool    { return x.scope(v).grows(int(x.local[v])) }
 func (x *Execution) expanded(v int) bool { return x.inner[v] != nil }
 
 // name returns the name of a task: for one of an expansion, a path.
@@ -138,6 +142,9 @@ func (x *Execution) leave(s *scope) {
 		x.Tasks[v], x.facts[v], x.home[v] = Task{}, 0, none
 	}
 	x.left -= len(s.Tasks)
+	if x.saves(s.owner) { // outsiders may have seen effects: other tasks must not have their keys
+		delete(x.spans, s.owner)
+	}
 	delete(x.inner, s.owner)
 	x.order = nil
 }
@@ -162,7 +169,8 @@ func (x *Execution) Ready() (all []int) {
 	return all
 }
 
-// end has the end of a task happen; its output is that of the task that has returned its graph.
+// end has the end of a task happen. A task that has returned a graph has ended once all tasks of the graph have: one that
+// is being made again may read what the task has read.
 func (x *Execution) end(v int) { x.turn(v, end, true) }
 
 // unend takes that back.
@@ -192,7 +200,16 @@ func (x *Execution) turn(v int, kind node, is bool) {
 		if kind == counts {
 			x.count(s, is)
 		}
-		if kind != end || !s.isResult(v) {
+		if kind != end || s.owner < 0 {
+			return
+		}
+		had := s.rest == 0
+		if is {
+			s.rest--
+		} else {
+			s.rest++
+		}
+		if had == (s.rest == 0) {
 			return
 		}
 		v = s.owner

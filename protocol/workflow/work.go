@@ -25,31 +25,51 @@ type Work struct {
 	Constants []phalanx.Digest // by task: of its constant arguments; nil: no task has any
 	Digest    phalanx.Digest   // of the recorded form: equal for equal workflows
 	Parts     [][]byte         // the recorded form, in pieces of at most MaxWrite; nil once it is in the ledger
+	Of        any              // the host's: what its tasks run
 }
 
 // check accepts a workflow, and returns what its tasks wait for; or it returns a phalanx.ErrInvalid.
 func (w *Work) check() (*Events, error) {
-	size := 0
+	if err := w.complete(); err != nil {
+		return nil, err
+	}
+	return Check(w.Graph)
+}
+
+// complete checks that a workflow has a function for each task of its graph, and is not too large.
+func (w *Work) complete() error {
 	for _, p := range w.Parts {
 		if len(p) > MaxWrite {
-			return nil, invalid("a part of the workflow has %d bytes, more than %d", len(p), MaxWrite)
+			return invalid("a part of the workflow has %d bytes, more than %d", len(p), MaxWrite)
 		}
-		size += len(p)
 	}
 	switch {
 	case w.Graph == nil:
-		return nil, invalid("there is no graph")
-	case size > MaxWork:
-		return nil, invalid("the workflow has %d bytes with its constants, more than %d: pass large constants as Refs", size, MaxWork)
+		return invalid("there is no graph")
+	case w.size() > MaxWork:
+		return invalid("the workflow has %d bytes with its constants, more than %d: pass large constants as Refs", w.size(), MaxWork)
 	case len(w.Calls) != len(w.Graph.Tasks) || w.Constants != nil && len(w.Constants) != len(w.Graph.Tasks):
-		return nil, invalid("%d tasks have %d functions and the constants of %d", len(w.Graph.Tasks), len(w.Calls), len(w.Constants))
+		return invalid("%d tasks have %d functions and the constants of %d", len(w.Graph.Tasks), len(w.Calls), len(w.Constants))
 	}
 	for v, f := range w.Calls {
 		if f < 0 || int(f) >= len(w.Functions) {
-			return nil, invalid("task %d runs function %d of %d", v, f, len(w.Functions))
+			return invalid("task %d runs function %d of %d", v, f, len(w.Functions))
 		}
 	}
-	return Check(w.Graph)
+	return nil
+}
+
+// size returns how many bytes the recorded form has.
+func (w *Work) size() (n int) {
+	for _, p := range w.Parts {
+		n += len(p)
+	}
+	return n
+}
+
+// tooLarge says why a workflow that a task has returned is refused.
+func tooLarge(w *Work) string {
+	return fmt.Sprintf("it has returned a workflow of %d bytes, more than %d: pass large constants as Refs, or have tasks of it return workflows of their own", w.size(), MaxReturned)
 }
 
 // difference returns the first difference between two workflows under one id.
@@ -66,7 +86,8 @@ func (w *Work) difference(recorded *Work) string {
 			return fmt.Sprintf("%s reads tasks %v, and %v in the run", name, a.Reads, b.Reads)
 		case !slices.Equal(a.After, b.After):
 			return fmt.Sprintf("%s follows tasks %v, and %v in the run", name, a.After, b.After)
-		case a.Deterministic != b.Deterministic || a.Checkpoint != b.Checkpoint || a.Effect != b.Effect || a.Compensates != b.Compensates || a.Caught != b.Caught:
+		case a.Deterministic != b.Deterministic || a.Checkpoint != b.Checkpoint || a.Effect != b.Effect || a.Compensates != b.Compensates || a.Caught != b.Caught,
+			a.Retries != b.Retries, a.Event != b.Event, a.Sleep != b.Sleep, a.Expands != b.Expands, a.Actor != b.Actor, a.Snapshot != b.Snapshot, !slices.Equal(a.Writes, b.Writes):
 			return name + " has other annotations than in the run"
 		case w.constants(v) != recorded.constants(v):
 			return name + " has other constants than in the run"
@@ -87,8 +108,8 @@ func (w *Work) constants(v int) (d phalanx.Digest) {
 	return d
 }
 
-// checkID accepts the id of a run: 1 to 256 bytes of UTF-8 without control characters.
-func checkID(id string) error {
+// CheckID accepts the id of a run: 1 to 256 bytes of UTF-8 without control characters.
+func CheckID(id string) error {
 	switch {
 	case id == "":
 		return invalid("the id of the run is empty")

@@ -12,6 +12,9 @@ func (w *world) recorded(l Located) uint64 {
 	if l.Output.Error != "" {
 		return 7
 	}
+	if l.Output.Size == 0 { // it slept
+		return 0
+	}
 	if len(l.Output.Bytes) < 8 {
 		w.fail("the bytes of %+v are not here", l)
 	}
@@ -87,6 +90,7 @@ func (w *world) finish(n *machine, id AttemptID) {
 			end.Failed = "fenced"
 		case k == 1:
 			end.Failed, end.Final = "an error after its effect", j.o.Kind == Do && w.r.IntN(6) == 0
+		case j.o.Kind == Do && taskOf(j.o).Expands && w.expands(j.o, answer, &end):
 		default:
 			binary.BigEndian.PutUint64(end.Output.Digest[:], answer)
 			end.Output.Size = int64(8 + w.r.IntN(2)*largeInput)
@@ -107,11 +111,20 @@ func (w *world) finish(n *machine, id AttemptID) {
 	w.executor(n, end)
 }
 
+// taskOf returns what an attempt runs.
+func taskOf(o Order) *Task { return &o.Of.(*Graph).Tasks[o.Local] }
+
+// expands reports whether an attempt returns a workflow.
+func (w *world) expands(o Order, answer uint64, end *AttemptEnded) bool {
+	end.Work = w.returned(taskOf(o), o.Off, answer)
+	return end.Work != nil
+}
+
 // act has outsiders see what an attempt does. It returns its answer, or that they refuse it.
 func (w *world) act(n *machine, o Order, inputs []uint64, own uint64) (answer uint64, fenced bool) {
 	v := o.ID.Task
 	s := w.outside[o.ID.Run]
-	t := s.g.Tasks[v]
+	t := taskOf(o)
 	if t.Effect != None && o.Kind == Do && !w.begun[attemptOf{o.ID.Run, v, o.Gen, o.ID.Attempt}] {
 		w.fail("(9) task %d of %s has an effect before its record is durable", v, o.ID.Run)
 	}

@@ -38,6 +38,10 @@ func (w *world) ask() {
 	if w.r.IntN(20) == 0 && !k.uid.IsZero() || w.calm && w.r.IntN(3) == 0 {
 		call = ResumeRun{ID: k.id}
 	}
+	if names := []string{"a", "b", "c"}; w.r.IntN(20) == 0 || w.calm && w.r.IntN(3) == 0 {
+		key := fmt.Sprintf("%8d", w.r.IntN(3))
+		call = SignalRun{ID: k.id, Name: names[w.r.IntN(3)], Key: key, Bytes: []byte(key)}
+	}
 	for caller, q := range w.calling { // the host of their controller has died
 		if !slices.ContainsFunc(w.tenures, func(t *tenure) bool { return t.name == q.to }) {
 			delete(w.calling, caller)
@@ -125,6 +129,19 @@ func (w *world) answered(t *tenure, a Answer) {
 		}
 		w.results[a.Run] = text
 		k.done = true
+	case SignalRun:
+		s := signalOf{a.Run, call.Name}
+		if a.Err != nil {
+			s.run = k.uid
+		}
+		id, is := w.taken[s]
+		if kind := errorKind(a.Err); kind == phalanx.ErrExists && is && id == call.Key || a.Err == nil && is && id != call.Key {
+			w.fail("(2) the signal %s %s of %s counts, and %s is answered %v", s.name, id, k.id, call.Key, a.Err)
+		}
+		if a.Err == nil {
+			w.taken[s] = call.Key
+			w.met["signal"]++
+		}
 	case CancelRun:
 		if a.Err == nil {
 			n := w.rows[idKey(k.id)].(Name)

@@ -45,6 +45,7 @@ type world struct {
 	caller  Caller
 	calling map[Caller]asked
 	results map[UID]string
+	taken   map[signalOf]string // acknowledged signals
 	outside map[UID]*outside
 }
 
@@ -55,6 +56,11 @@ type attemptOf struct {
 	task    int
 	gen     uint32
 	attempt Attempt
+}
+
+type signalOf struct {
+	run  UID
+	name string
 }
 
 // tenure is a controller with what its host has to do.
@@ -124,7 +130,7 @@ func newWorld(t testing.TB, seed uint64, met map[string]int) *world {
 	r := rand.New(rand.NewPCG(seed, 77))
 	w := &world{t: t, seed: seed, r: r, met: met, rows: map[string]RowValue{}, begun: map[attemptOf]bool{}, partial: map[UID]Batch{}, boot: 1,
 		nodes: map[phalanx.NodeID]*machine{}, copies: map[Blob]bool{}, disks: map[string]map[Blob]uint64{}, runs: map[string]*client{},
-		calling: map[Caller]asked{}, results: map[UID]string{}, outside: map[UID]*outside{}, rough: config{1 << 20, 1 << 20}}
+		calling: map[Caller]asked{}, results: map[UID]string{}, taken: map[signalOf]string{}, outside: map[UID]*outside{}, rough: config{1 << 20, 1 << 20}}
 	if seed%3 == 0 {
 		w.rough = config{2, 2}
 	}
@@ -154,8 +160,7 @@ func (w *world) want(id string) {
 	for {
 		g := randomGraph(w.r, 1+w.r.IntN(6))
 		for v := range g.Tasks {
-			g.Tasks[v].Compensates = g.Tasks[v].Effect != None && w.r.IntN(4) == 0
-			g.Tasks[v].Caught = g.Tasks[v].Checkpoint != Off && w.r.IntN(6) == 0
+			w.vary(w.r, &g.Tasks[v])
 		}
 		if _, err := Check(g); err == nil {
 			w.runs[id] = &client{id: id, g: g, work: workOf(g, w.r.IntN(3))}
@@ -164,9 +169,56 @@ func (w *world) want(id string) {
 	}
 }
 
+// vary gives a task what randomGraph does not.
+func (w *world) vary(r *rand.Rand, t *Task) {
+	switch k := r.IntN(12); {
+	case k == 0:
+		wait(r, t)
+		if t.Sleep > 0 && r.IntN(6) == 0 {
+			t.Sleep = 3 * time.Minute
+		}
+		return
+	case k < 3 && t.Effect != Undo:
+		t.Expands = true
+		return
+	}
+	t.Compensates = t.Effect != None && r.IntN(4) == 0
+	t.Caught = t.Checkpoint != Off && r.IntN(6) == 0
+}
+
+// returned returns the workflow that an attempt returns instead of its output; nil: none.
+func (w *world) returned(parent *Task, off bool, answer uint64) *Work {
+	r := rand.New(rand.NewPCG(answer, 5))
+	for range 20 {
+		n := 1 + r.IntN(3)
+		g := randomGraph(r, n)
+		for v := range g.Tasks {
+			t := &g.Tasks[v]
+			w.vary(r, t)
+			t.Expands = t.Expands && r.IntN(2) == 0
+			if parent.Deterministic {
+				t.Deterministic, t.Caught = true, false
+			}
+			if off {
+				t.Checkpoint, t.Effect, t.Compensates, t.Caught, t.Event, t.Sleep = Off, None, false, false, "", 0
+			}
+		}
+		for v, is := range shapeOf(g).sink[:n-1] {
+			if is {
+				g.Tasks[n-1].After = append(g.Tasks[n-1].After, v)
+			}
+		}
+		if _, err := CheckExpansion(parent, !off, g); err == nil {
+			w.met["graph returned"]++
+			return workOf(g, 0)
+		}
+	}
+	return nil
+}
+
 // workOf returns a workflow of which some tasks run f@1 and others g@1.
 func workOf(g *Graph, parts int) *Work {
-	k := &Work{Graph: g, Functions: []Function{{"f", 1}, {"g", 1}}}
+	k := &Work{Graph: g, Of: g, Functions: []Function{{"f", 1}, {"g", 1}}}
 	h := fnv.New128a()
 	for v := range g.Tasks {
 		k.Calls = append(k.Calls, int32(v%2))
@@ -206,7 +258,7 @@ func (w *world) newTenure() {
 		case "active":
 			active[rest] = true
 		case "run":
-			if !active[uid] || strings.HasPrefix(part, "out") || strings.HasPrefix(part, "part") || part == "result" {
+			if !active[uid] || strings.HasPrefix(part, "out") || strings.HasPrefix(part, "part") || strings.HasPrefix(part, "result") {
 				continue
 			}
 		case "clock", "executor", "view":

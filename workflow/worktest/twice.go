@@ -22,7 +22,7 @@ func Twice(t T, step workflow.AnyStep, effects Effects) {
 	switch {
 	case err != nil:
 		t.Errorf("the repeat of %s fails: %v", first.Task, err)
-	case !bytes.Equal(first.Output, second.Output):
+	case !bytes.Equal(output(first), output(second)):
 		t.Errorf("the repeat of %s returns %.200q; the first returned %.200q", first.Task, second.Output, first.Output)
 	}
 	if now := effects(first.Key); !reflect.DeepEqual(now, once) {
@@ -50,7 +50,7 @@ func atOnce(t T, step workflow.AnyStep, effects Effects, once any) {
 	switch {
 	case a.err != nil || b.err != nil:
 		t.Errorf("of two attempts of %s at the same time one fails: %v, %v", a.of.Task, a.err, b.err)
-	case !bytes.Equal(a.of.Output, b.of.Output):
+	case !bytes.Equal(output(a.of), output(b.of)):
 		t.Errorf("two attempts of %s at the same time return %.200q and %.200q", a.of.Task, a.of.Output, b.of.Output)
 	}
 	if now := effects(a.of.Key); !reflect.DeepEqual(now, once) {

@@ -11,7 +11,9 @@
 package worktest
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 
 	"github.com/phalanx-go/phalanx/workflow"
 )
@@ -36,3 +38,17 @@ func fence(n uint64) workflow.Fence { return workflow.Fence{Generation: 1, Term:
 
 // try returns the n-th attempt.
 func try(n uint64) workflow.Try { return workflow.Try{Number: int(n), Fence: fence(n)} }
+
+// output returns the output of an attempt with the digests of the objects that it has put in place of their ids: each attempt
+// of a task that is not deterministic has ids of its own.
+func output(r workflow.Recording) []byte {
+	out := r.Output
+	for _, ref := range r.Objects {
+		id, err := json.Marshal(ref.ID())
+		if err != nil { // an id is UTF-8
+			continue
+		}
+		out = bytes.ReplaceAll(out, id, []byte(ref.Digest().String()))
+	}
+	return out
+}

@@ -107,6 +107,21 @@ func TestTwice(t *testing.T) {
 	}
 }
 
+// Each attempt of a task that is not deterministic puts objects of its own: those with the same bytes are the same output.
+func TestTwiceWithObjects(t *testing.T) {
+	none := func(string) any { return nil }
+	for want, put := range map[string]func(c workflow.Context) []byte{
+		"":                              func(c workflow.Context) []byte { return []byte("model") },
+		"the repeat of train@1 returns": func(c workflow.Context) []byte { return []byte(c.Fence().String()) },
+	} {
+		s := workflow.Func0("train", 1, func(c workflow.Context) ([]workflow.Ref, error) {
+			r, err := c.Put("<model>", put(c))
+			return []workflow.Ref{r}, err
+		}).Bind()
+		finds(t, want, func(t worktest.T) { worktest.Twice(t, s, none) })
+	}
+}
+
 // A task that looks first and acts then is idempotent only if nobody does the same at that time.
 func TestTwiceAtTheSameTime(t *testing.T) {
 	b := newBank()
@@ -262,4 +277,17 @@ func TestReplay(t *testing.T) {
 	})
 	finds(t, "returns a workflow: true", func(t worktest.T) { worktest.Replay(t, workflow.Tasks(more), recorded) })
 	finds(t, "not registered", func(t worktest.T) { worktest.Replay(t, workflow.Tasks(), recorded) })
+}
+
+// The recorded attempt was of another run, whose objects have other ids.
+func TestReplayWithObjects(t *testing.T) {
+	train := func(text string) workflow.F0[workflow.Ref] {
+		return workflow.Func0("train", 1, func(c workflow.Context) (workflow.Ref, error) { return c.Put("model", []byte(text)) }).With(workflow.Deterministic)
+	}
+	recorded, err := workflow.NewTrial(workflow.TrialConfig{Run: "another"}).Do(t.Context(), train("a").Bind(), workflow.Try{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	finds(t, "", func(t worktest.T) { worktest.Replay(t, workflow.Tasks(train("a")), recorded) })
+	finds(t, "of recorded inputs; recorded is", func(t worktest.T) { worktest.Replay(t, workflow.Tasks(train("b")), recorded) })
 }

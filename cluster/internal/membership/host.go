@@ -246,7 +246,7 @@ func (a *instance) joining(ev join.Event) {
 		case join.Ask:
 			a.m.inquireSoon(a.asking, e, a.join.Answer())
 		case join.Boot:
-			a.step(view.Boot{Now: now})
+			a.step(view.Boot{Now: now, Restarts: a.m.cfg.Restarts})
 		case join.Enter:
 			from := a.seeds[e.Seed]
 			a.step(view.Learn{From: from.answer.From, View: from.view, Now: now})

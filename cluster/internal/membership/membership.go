@@ -19,17 +19,18 @@ import (
 
 // Config has the arguments of Start.
 type Config struct {
-	System  *actor.ActorSystem
-	Remote  *remoting.Remoting
-	Self    view.Member
-	Common  view.Common
-	Shards  int      // of a cluster that this node begins; 0: the default
-	Voters  int      // at most; 0: the default
-	Seeds   []string // control addresses, host:port, of this node too if it is one; none: a cluster of its own
-	Members []string // control addresses that are asked as well until the node is ready; members when it was one
-	Again   bool     // it was a member before: it begins no cluster
-	Clock   actors.Clock
-	Log     logrus.FieldLogger
+	System   *actor.ActorSystem
+	Remote   *remoting.Remoting
+	Self     view.Member
+	Common   view.Common
+	Shards   int      // of a cluster that this node begins; 0: the default
+	Voters   int      // at most; 0: the default
+	Seeds    []string // control addresses, host:port, of this node too if it is one; none: a cluster of its own
+	Members  []string // control addresses that are asked as well until the node is ready; members when it was one
+	Again    bool     // it was a member before: it begins no cluster
+	Restarts uint64   // of a cluster that this node begins
+	Clock    actors.Clock
+	Log      logrus.FieldLogger
 
 	// The following are called in order, by one goroutine at a time. They must
 	// not block; if one panics, it is called again. Views are told from the first

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/phalanx-go/phalanx"
@@ -136,4 +137,22 @@ func reserveIsKept(f *fixture) {
 	f.ok(err)
 	f.ok(s.Fits(1))
 	f.keep("p", []byte("b"))
+}
+
+// Puts at the same time share what is free beside the reserve.
+func reserveIsShared(f *fixture) {
+	space, err := f.Space()
+	f.ok(err)
+	most := int64(space.Free - space.Reserve())
+	slow, feed := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- f.Put("slow", slow, most-10, phalanx.Digest{}) }()
+	_, err = feed.Write([]byte("b")) // it was let in
+	f.ok(err)
+	f.is(f.Put("p", strings.NewReader("elevenbytes"), 11, durable.DigestOf([]byte("elevenbytes"))), durable.ErrNoSpace)
+	f.is(f.Put("p", strings.NewReader(""), math.MaxInt64, phalanx.Digest{}), durable.ErrNoSpace)
+	f.keep("p", []byte("nine byte"))
+	f.ok(feed.Close())
+	f.is(<-ended, durable.ErrMismatch)
+	f.keep("p", []byte("elevenbytes"))
 }

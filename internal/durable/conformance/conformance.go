@@ -37,6 +37,7 @@ func Run(t *testing.T, make func(t *testing.T) Bed) {
 		{"ReplicasHaveNewIDs", replicasHaveNewIDs},
 		{"RowsArePutAndDeleted", rowsArePutAndDeleted},
 		{"ScanIsInOrder", scanIsInOrder},
+		{"RangesHaveEnds", rangesHaveEnds},
 		{"LogIsReplacedAndCompacted", logIsReplacedAndCompacted},
 		{"StateIsWhatWasWritten", stateIsWhatWasWritten},
 		{"SyncedWritesSurvive", syncedWritesSurvive},
@@ -54,6 +55,7 @@ func Run(t *testing.T, make func(t *testing.T) Bed) {
 		{"BlobsAreChecked", blobsAreChecked},
 		{"PlacesStayInside", placesStayInside},
 		{"ReserveIsKept", reserveIsKept},
+		{"ReserveIsShared", reserveIsShared},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := &fixture{T: t, make: make, bed: make(t)}

@@ -69,6 +69,7 @@ func clusterIsForGood(f *fixture) {
 func folderRemembers(f *fixture) {
 	same(f, "a new folder's members", len(f.Remembered()), 0)
 	f.is(f.Remember(make([]string, 1)), durable.ErrInvalid)
+	f.is(f.Remember([]string{"a\xff:1"}), durable.ErrInvalid) // it would come back changed
 	f.is(f.Remember([]string{strings.Repeat("x", durable.MaxAddress+1)}), durable.ErrInvalid)
 	f.is(f.Remember(slices.Repeat([]string{"a:1"}, durable.MaxMembers+1)), durable.ErrInvalid)
 	f.ok(f.Remember([]string{"a:1", "b:2"}))

@@ -58,6 +58,25 @@ func scanIsInOrder(f *fixture) {
 	}))
 }
 
+func rangesHaveEnds(f *fixture) {
+	f.begin()
+	f.write(ledger.Write{Rows: puts("a", "1", "b", "2", "b\x00", "3", "c", "4", "\xff", "5")})
+	for _, c := range []struct {
+		key, end string
+		limit    int
+		want     string
+	}{
+		{"", "", 0, "12345"}, {"b", "", 0, "2345"}, {"b", "c", 0, "23"}, {"a\x00", "b", 0, ""}, {"", "b\x00", 1, "1"}, {"b", "", 2, "23"}, {"c", "a", 0, ""}, {"\xff\xff", "", 0, ""},
+	} {
+		got := ""
+		f.ok(f.Range(c.key, c.end, c.limit, func(r ledger.Row) bool { got += string(r.Value); return true }))
+		same(f, fmt.Sprintf("at most %d rows of %q to %q", c.limit, c.key, c.end), got, c.want)
+	}
+	n := 0
+	f.ok(f.Range("", "", 0, func(ledger.Row) bool { n++; return n < 3 }))
+	same(f, "rows until f has enough", n, 3)
+}
+
 func logIsReplacedAndCompacted(f *fixture) {
 	f.begin()
 	f.write(ledger.Write{Entries: entries(1, 1, "a", "b", "c", "d"), Hard: hard(1, 9, 0)})

@@ -19,9 +19,10 @@ func (d *Disk) Put(place string, r io.Reader, size int64, digest phalanx.Digest)
 	if size < 0 {
 		return invalid("a blob of %d bytes", size)
 	}
-	if err := d.room(size); err != nil {
+	if err := d.takeRoom(size); err != nil {
 		return err
 	}
+	defer d.giveRoom(size)
 	var b bytes.Buffer
 	if err := durable.CopyChecked(&b, r, size, digest); err != nil {
 		return err
@@ -34,13 +35,24 @@ func (d *Disk) Put(place string, r io.Reader, size int64, digest phalanx.Digest)
 	return err
 }
 
-func (d *Disk) room(size int64) error {
+// takeRoom returns an error if a blob of size bytes cannot be taken now, beside those that come already.
+func (d *Disk) takeRoom(size int64) error {
 	err := d.lock()
 	defer d.unlock()
 	if err != nil {
 		return err
 	}
-	return d.folder.space.Fits(size)
+	if err := d.folder.space.Fits(d.coming + size); err != nil {
+		return err
+	}
+	d.coming += size
+	return nil
+}
+
+func (d *Disk) giveRoom(size int64) {
+	_ = d.lock() // the Put has ended in any case
+	defer d.unlock()
+	d.coming -= size
 }
 
 // Open implements durable.Blobs.

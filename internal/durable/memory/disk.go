@@ -22,6 +22,7 @@ type Disk struct {
 	failed    chan struct{}
 	streams   map[uint64]*stream
 	snapshots int
+	coming    int64 // bytes that Puts were announced that have not ended
 }
 
 // request is a Write that was not answered, or the wish for a snapshot.
@@ -212,10 +213,26 @@ func (d *Disk) Get(key string) ([]byte, bool, error) {
 
 // Scan implements durable.Replica.
 func (d *Disk) Scan(prefix string, f func(ledger.Row) bool) error {
+	return d.scan(func(m *image) []string { return m.keys(prefix) }, f)
+}
+
+// Range implements durable.Replica.
+func (d *Disk) Range(key, end string, limit int, f func(ledger.Row) bool) error {
+	return d.scan(func(m *image) []string {
+		keys := slices.DeleteFunc(m.keys(""), func(k string) bool { return k < key || end != "" && k >= end })
+		if limit > 0 && len(keys) > limit {
+			keys = keys[:limit]
+		}
+		return keys
+	}, f)
+}
+
+// scan calls f for rows of one moment.
+func (d *Disk) scan(keys func(*image) []string, f func(ledger.Row) bool) error {
 	err := d.lock()
 	var rows []ledger.Row
 	if err == nil {
-		rows = d.folder.current.scan(prefix)
+		rows = d.folder.current.copies(keys(&d.folder.current))
 	}
 	d.unlock()
 	for _, row := range rows {

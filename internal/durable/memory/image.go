@@ -171,10 +171,10 @@ func (m *image) keys(prefix string) []string {
 	return keys
 }
 
-// scan copies the rows whose keys begin with prefix, in order.
-func (m *image) scan(prefix string) []ledger.Row {
+// copies returns the rows under keys.
+func (m *image) copies(keys []string) []ledger.Row {
 	var rows []ledger.Row
-	for _, key := range m.keys(prefix) {
+	for _, key := range keys {
 		rows = append(rows, ledger.Row{Key: key, Value: bytes.Clone(m.rows[key])})
 	}
 	return rows

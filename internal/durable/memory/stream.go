@@ -132,7 +132,7 @@ func (s *snapshot) WriteTo(w io.Writer) (int64, error) {
 		return 0, durable.ErrClosed
 	}
 	encoder, b := durable.NewEncoder(s.index, s.term)
-	for _, row := range s.rows.scan("") {
+	for _, row := range s.rows.copies(s.rows.keys("")) {
 		b = encoder.Row(b, []byte(row.Key), row.Value)
 	}
 	return io.Copy(w, bytes.NewReader(encoder.End(b)))

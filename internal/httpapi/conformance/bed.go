@@ -26,14 +26,15 @@ const (
 // bed is a node and the test that uses it.
 type bed struct {
 	*testing.T
-	node httpapi.Node
-	ctx  context.Context // ends after patience
+	node  httpapi.Node
+	start Start
+	ctx   context.Context // ends after patience
 }
 
-func newBed(t *testing.T, n httpapi.Node) *bed {
+func newBed(t *testing.T, n httpapi.Node, start Start) *bed {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
-	return &bed{t, n, ctx}
+	return &bed{t, n, start, ctx}
 }
 
 // shortly returns a context that ends after a moment.

@@ -22,9 +22,12 @@ type check struct {
 	run  func(b *bed)
 }
 
+// Start begins a run of one task on the node, which goes on until end gives it its result, or why it fails.
+type Start func(t *testing.T, id string) (end func(result []byte, why string))
+
 // Run checks every promise on a node of its own, which begin starts. Each node must be
 // empty, have the cap Memory, and end with its test.
-func Run(t *testing.T, begin func(t *testing.T) httpapi.Node) {
+func Run(t *testing.T, begin func(t *testing.T) (httpapi.Node, Start)) {
 	for _, group := range []struct {
 		name   string
 		checks []check
@@ -41,12 +44,16 @@ func Run(t *testing.T, begin func(t *testing.T) httpapi.Node) {
 		{"gather", gathers},
 		{"prefetch", prefetches},
 		{"cluster", clusters},
+		{"workflows", workflows},
 		{"arguments", arguments},
 		{"contexts", contexts},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.checks {
-				t.Run(c.name, func(t *testing.T) { c.run(newBed(t, begin(t))) })
+				t.Run(c.name, func(t *testing.T) {
+					n, start := begin(t)
+					c.run(newBed(t, n, start))
+				})
 			}
 		})
 	}

@@ -44,6 +44,8 @@ func (b *bed) over(ctx context.Context, kind phalanx.Kind) {
 	b.kind(err, "reduce", kind)
 	_, _, err = b.node.Gather(ctx, []phalanx.ObjectID{"new"}, 0)
 	b.kind(err, "gather", kind)
+	_, err = b.node.WorkflowResult(ctx, "a")
+	b.failed(err, "result", "a", kind)
 	b.failed(b.node.Delete(ctx, "a"), "delete", "a", kind)
 	b.holds("a", "bytes")
 }

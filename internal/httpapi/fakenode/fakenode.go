@@ -5,7 +5,7 @@
 //
 // Package conformance checks that it behaves as a real node does. It differs in these:
 // readers see single bytes as they are written, not pieces of 64 KB; sum is its only op;
-// no request waits for memory; a Put that is canceled as its reader fails has the reader's
+// no request waits for memory; its runs of workflows have one task, which the test ends; a Put that is canceled as its reader fails has the reader's
 // error, where a real node has either; and its Recover and Bench have the results that tests want.
 package fakenode
 
@@ -24,13 +24,16 @@ import (
 
 // Node is a httpapi.Node.
 type Node struct {
-	Info httpapi.Status   // the result of Status
-	Tr   httpapi.Tree     // the result of Tree for its object
-	Bars []barrier.Status // the result of Barriers
-	Grps []group.Status   // the result of Groups
-	Fail error            // the error of every call, if it is not nil; set before use
+	Info  httpapi.Status   // the result of Status
+	Tr    httpapi.Tree     // the result of Tree for its object
+	Bars  []barrier.Status // the result of Barriers
+	Grps  []group.Status   // the result of Groups
+	Takes string           // the name of the signal that runs take
+	Took  []string         // the signals that runs have taken; read after use
+	Fail  error            // the error of every call, if it is not nil; set before use
 
 	mu         sync.Mutex
+	runs       map[string]*run
 	changed    *sync.Cond
 	objects    map[phalanx.ObjectID]*object
 	deleted    map[phalanx.ObjectID]bool // and not put again
@@ -47,7 +50,7 @@ var _ httpapi.Node = (*Node)(nil)
 
 // New returns a node called n1#1 that is a member with n2#2.
 func New() *Node {
-	n := &Node{objects: map[phalanx.ObjectID]*object{}, deleted: map[phalanx.ObjectID]bool{}, results: map[*object]storenode.ReduceResult{}, subs: map[chan actors.Event]bool{}, prefetched: map[phalanx.ObjectID][]phalanx.NodeID{}, reading: map[phalanx.ObjectID]bool{}}
+	n := &Node{runs: map[string]*run{}, objects: map[phalanx.ObjectID]*object{}, deleted: map[phalanx.ObjectID]bool{}, results: map[*object]storenode.ReduceResult{}, subs: map[chan actors.Event]bool{}, prefetched: map[phalanx.ObjectID][]phalanx.NodeID{}, reading: map[phalanx.ObjectID]bool{}}
 	n.changed = sync.NewCond(&n.mu)
 	n.Info = httpapi.Status{Node: "n1#1", Cluster: "phalanx", Version: "test", Uptime: 90, View: 3,
 		Members: []httpapi.Member{{Node: "n1#1", Control: "127.0.0.1:1001", Data: "127.0.0.1:1002", Version: "test"},

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -302,6 +303,70 @@ func TestFullDuringPut(t *testing.T) {
 	}
 }
 
+// A Put that fails since the process has no file descriptors left leaves the blob that was there.
+func TestPutWithoutFileDescriptors(t *testing.T) {
+	b := newBed(t)
+	var none atomic.Bool
+	d := opened(t, path, Options{FS: errorfs.Wrap(b.mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if none.Load() && op.Kind == errorfs.OpOpenDir {
+			return syscall.EMFILE
+		}
+		return nil
+	}))})
+	put := func(text string) error {
+		return d.Put("p", strings.NewReader(text), int64(len(text)), durable.DigestOf([]byte(text)))
+	}
+	if err := put("old"); err != nil {
+		t.Fatal(err)
+	}
+	none.Store(true)
+	if err := put("new"); !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("Put: %v", err)
+	}
+	none.Store(false)
+	blob, err := d.Open("p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer blob.Close()
+	if text, err := io.ReadAll(blob); string(text) != "old" || err != nil {
+		t.Errorf("after a Put that failed the blob is %q: %v", text, err)
+	}
+	if files := blobFiles(t, b.mem); files != 1 || d.Err() != nil {
+		t.Errorf("%d files are left: %v", files, d.Err())
+	}
+}
+
+// A large blob is written piece by piece, not all at once by its sync. A piece that cannot be written poisons the disk.
+func TestLargeBlobsAreWrittenSteadily(t *testing.T) {
+	b := newBed(t)
+	var told atomic.Int32
+	var fail atomic.Bool
+	d := opened(t, path, Options{FS: errorfs.Wrap(b.mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileSyncTo && strings.Contains(op.Path, tmpPrefix) {
+			told.Add(1)
+			if fail.Load() {
+				return errSync
+			}
+		}
+		return nil
+	}))})
+	blob := make([]byte, 5*steadyBytes)
+	put := func() error {
+		return d.Put("p", struct{ io.Reader }{bytes.NewReader(blob)}, int64(len(blob)), durable.DigestOf(blob))
+	}
+	if err := put(); err != nil || told.Load() < 4 {
+		t.Errorf("%d pieces of 5: %v", told.Load(), err)
+	}
+	fail.Store(true)
+	if err := put(); !errors.Is(err, errSync) {
+		t.Errorf("Put: %v", err)
+	}
+	if err := d.Err(); !errors.Is(err, durable.ErrPoisoned) {
+		t.Errorf("after a piece that could not be written the disk is %v", err)
+	}
+}
+
 // Close ends what the disk has started. A Put whose reader never answers does not hold it up.
 func TestCloseLeavesNothing(t *testing.T) {
 	ours := goleak.IgnoreCurrent()
@@ -344,4 +409,67 @@ func TestCloseLeavesNothing(t *testing.T) {
 	if err := goleak.Find(ours); err != nil {
 		t.Error(err)
 	}
+}
+
+// A disk that hangs does not hold up Close for longer than its time, nor does a reader. What waits is answered.
+func TestCloseEnds(t *testing.T) {
+	for name, hang := range map[string]func(t *testing.T, d *Disk) (answers <-chan error){
+		"a sync hangs": func(_ *testing.T, d *Disk) <-chan error {
+			answers := make(chan error, 2)
+			d.Apply(one("k", true), func(err error) { answers <- err })
+			d.Apply(one("l", true), func(err error) { answers <- err })
+			return answers
+		},
+		"a reader goes on": func(t *testing.T, d *Disk) <-chan error {
+			if err := write(d, one("k", false)); err != nil {
+				t.Fatal(err)
+			}
+			reads, read := make(chan bool), make(chan error, 2)
+			go func() {
+				read <- d.Scan("", func(ledger.Row) bool {
+					close(reads)
+					<-d.Failed()
+					return false
+				})
+				read <- d.Err()
+			}()
+			<-reads
+			return read
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t)
+			fs, arm, reached, release := held(b.mem)
+			d := opened(t, path, Options{FS: fs})
+			d.closeWithin = 10 * time.Millisecond
+			arm()
+			answers := hang(t, d)
+			if name == "a sync hangs" {
+				<-reached
+			}
+			if err := d.Close(); !errors.Is(err, durable.ErrPoisoned) {
+				t.Errorf("Close: %v", err)
+			}
+			for range cap(answers) {
+				if err := <-answers; !errors.Is(err, durable.ErrPoisoned) && !errors.Is(err, durable.ErrClosed) {
+					t.Errorf("what waits is answered with %v", err)
+				}
+			}
+			close(release)
+		})
+	}
+}
+
+// A sync that fails while pebble is closed leaves the folder locked: pebble may use its files still.
+func TestFailedSyncInClose(t *testing.T) {
+	b := newBed(t)
+	d := opened(t, path, Options{FS: b.fs()})
+	if err := write(d, one("k", false)); err != nil {
+		t.Fatal(err)
+	}
+	b.Fail()
+	if err := d.Close(); !errors.Is(err, durable.ErrPoisoned) {
+		t.Fatalf("Close: %v", err)
+	}
+	fails(t, b.mem, Options{}, durable.ErrLocked, "stop it")
 }

@@ -188,14 +188,16 @@ func (d *Disk) acknowledge(changes []change, refused []error) {
 	}
 }
 
-// watch waits until the disk is marked and answers all that wait.
+// watch waits until the disk is marked and answers all that wait. Close, which stops it, may come at the same time.
 func (d *Disk) watch() {
 	defer close(d.watched)
 	select {
 	case <-d.poison.marked:
-		d.queue.end(d.poison.err())
-		d.answerRest()
 	case <-d.stop:
+	}
+	if err := d.poison.err(); err != nil {
+		d.queue.end(err)
+		d.answerRest()
 	}
 }
 

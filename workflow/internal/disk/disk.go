@@ -2,8 +2,10 @@ package disk
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -53,9 +55,11 @@ type Disk struct {
 		mu   sync.Mutex
 		open map[*snapshot]bool
 	}
-	blobs   blobs
-	closing sync.Once
-	closed  error
+	blobs blobs
+
+	closing     sync.Once
+	closed      error
+	closeWithin time.Duration
 }
 
 var _ durable.Store = (*Disk)(nil)
@@ -66,14 +70,22 @@ func (d *Disk) Failed() <-chan struct{} { return d.poison.marked }
 // Err implements durable.Folder.
 func (d *Disk) Err() error { return d.poison.err() }
 
-// Close ends the use of the folder. It waits for readers. A poisoned disk keeps goroutines of
-// pebble and the lock of the folder until the process ends: pebble may still hold files open.
+// Close ends the use of the folder. It waits for readers and for what is being written, up to 10 s in all: then it
+// poisons the disk, which may hang. A poisoned disk keeps goroutines of pebble and the lock of the folder until the
+// process ends: pebble may still hold files open.
 func (d *Disk) Close() error {
 	d.closing.Do(func() { d.closed = d.close() })
 	return d.closed
 }
 
+// closeWithin is how long Close waits.
+const closeWithin = 10 * time.Second
+
 func (d *Disk) close() error {
+	late := time.AfterFunc(d.closeWithin, func() {
+		d.poison.mark(fmt.Errorf("the disk, or a reader of it, has held up Close for %v", d.closeWithin))
+	})
+	defer late.Stop()
 	d.queue.end(durable.ErrClosed)
 	select {
 	case <-d.committed:
@@ -85,11 +97,14 @@ func (d *Disk) close() error {
 	case <-d.endReads():
 	case <-d.poison.marked:
 	}
-	err := d.closeSnapshots()
+	err := d.poison.guard(d.closeSnapshots)
+	if d.poison.err() == nil {
+		err = errors.Join(err, d.poison.guard(d.db.Close))
+	}
 	if marked := d.poison.err(); marked != nil {
 		return marked
 	}
-	return errors.Join(err, d.poison.guard(d.db.Close), d.lock.Close())
+	return errors.Join(err, d.lock.Close())
 }
 
 // endReads lets no reader enter. The channel is closed when the last has left.

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -36,7 +38,7 @@ const pebbleFormat = pebble.FormatWALSyncChunks
 // Open opens the folder dir, or makes it. Its errors are *durable.OpenError.
 func Open(dir string, o Options) (*Disk, error) {
 	d := &Disk{dir: dir, fs: o.FS, log: o.Log, poison: newPoison(), queue: newQueue(),
-		committed: make(chan struct{}), stop: make(chan struct{}), watched: make(chan struct{})}
+		committed: make(chan struct{}), stop: make(chan struct{}), watched: make(chan struct{}), closeWithin: closeWithin}
 	if d.fs == nil {
 		d.fs = vfs.Default
 	}
@@ -89,9 +91,14 @@ func (d *Disk) open(cluster string) (err error) {
 }
 
 // enterFolder makes the folder if there is none, and locks it. It leaves a stranger's folder as it is.
-func (d *Disk) enterFolder() error {
-	if err := d.makeDir(d.dir); err != nil {
+func (d *Disk) enterFolder() (err error) {
+	if err := d.makeDir(d.dir, ownerOnly); err != nil {
 		return err
+	}
+	if d.fs == vfs.Default { // a lock of the same process counts by its name only
+		if d.dir, err = unique(d.dir); err != nil {
+			return err
+		}
 	}
 	names, err := d.fs.List(d.dir)
 	if err != nil {
@@ -106,21 +113,58 @@ func (d *Disk) enterFolder() error {
 	return nil
 }
 
-// makeDir makes a folder durably, with the folders above it that are missing.
-func (d *Disk) makeDir(dir string) error {
-	if _, err := d.fs.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+// unique returns the one name that a folder has without links.
+func unique(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(dir)
+}
+
+// Permissions of folders. A node's folder has what tasks have returned: other users of the machine do not read it.
+const (
+	ownerOnly = 0o700
+	forAll    = 0o755 // of the folders above
+)
+
+// makeDir makes a folder durably, with the folders above it that are missing. Each is made after the name of the one
+// above is on the disk. So a process that is killed here leaves at most the lowest folder without: that name is
+// synced when the folder is there, too.
+func (d *Disk) makeDir(dir string, perm fs.FileMode) error {
+	parent := d.fs.PathDir(dir)
+	switch _, err := d.fs.Stat(dir); {
+	case err == nil:
+		return d.syncForeign(parent)
+	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	parent := d.fs.PathDir(dir)
 	if parent != dir {
-		if err := d.makeDir(parent); err != nil {
+		if err := d.makeDir(parent, forAll); err != nil {
 			return err
 		}
 	}
-	if err := d.fs.MkdirAll(dir, 0o755); err != nil {
+	if err := d.fs.MkdirAll(dir, perm); err != nil {
 		return err
 	}
 	return d.syncDir(parent)
+}
+
+// syncForeign makes the names in a folder durable that may not be ours. A process that may not read it, or for whose
+// file system folders are not written, has made nothing in it.
+func (d *Disk) syncForeign(dir string) error {
+	f, err := d.fs.OpenDir(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EROFS) {
+		err = nil
+	}
+	return errors.Join(err, f.Close())
 }
 
 // stranger reports whether a file is none that a folder without marker may have.
@@ -139,7 +183,7 @@ func (d *Disk) create() (marker, error) {
 		if err := d.fs.RemoveAll(d.fs.PathJoin(d.dir, name)); err != nil {
 			return m, err
 		}
-		if err := d.fs.MkdirAll(d.fs.PathJoin(d.dir, name), 0o755); err != nil {
+		if err := d.fs.MkdirAll(d.fs.PathJoin(d.dir, name), ownerOnly); err != nil {
 			return m, err
 		}
 	}
@@ -170,7 +214,7 @@ func newID() uint64 {
 
 // pebble opens pebble.
 func (d *Disk) pebble(create bool) (db *pebble.DB, err error) {
-	files := syncs{d.fs, d.poison, &atomic.Bool{}}
+	files := syncs{d.fs, d.poison, &atomic.Bool{}, d.stop}
 	o := &pebble.Options{
 		FS:                          files,
 		Logger:                      &logger{log: d.log, poison: d.poison},

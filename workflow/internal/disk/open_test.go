@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -131,6 +134,30 @@ func TestOpenLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	opened(t, path, Options{FS: mem})
+}
+
+// A process that names the folder in another way finds it locked, too.
+func TestOpenLockedByAnotherName(t *testing.T) {
+	above := t.TempDir()
+	dir := filepath.Join(above, "folder")
+	d := opened(t, dir, Options{})
+	link := filepath.Join(above, "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(above)
+	for _, name := range []string{link, "folder", filepath.Join(above, ".", "link", "..", "folder")} {
+		again, err := Open(name, Options{})
+		if !errors.Is(err, durable.ErrLocked) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil {
+			_ = again.Close()
+		}
+	}
+	if err := write(d, one("k", true)); err != nil {
+		t.Error(err)
+	}
 }
 
 // file returns the path of the last file of pebble whose name ends with suffix.
@@ -292,5 +319,84 @@ func TestCrashWhileTheFolderIsMade(t *testing.T) {
 	}
 	if ends*stride < 30 {
 		t.Errorf("making a folder has only %d operations", ends*stride)
+	}
+}
+
+// A process that is killed after it has made the folder, and before the folder's name is on the disk, leaves a folder
+// that a power failure would take, with all that is acknowledged in it later.
+func TestFolderOfAKilledProcess(t *testing.T) {
+	for _, left := range []string{"data", path} {
+		b := newBed(t)
+		if left != "data" { // made and synced before
+			if err := b.mem.MkdirAll("data", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			b.mem = b.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 2))})
+			b.space()
+		}
+		if err := b.mem.MkdirAll(left, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := write(opened(t, path, Options{FS: b.mem}), one("k", true)); err != nil {
+			t.Fatal(err)
+		}
+		d := opened(t, path, Options{FS: b.mem.CrashClone(vfs.CrashCloneCfg{})})
+		if _, found, err := d.Get("k"); !found || err != nil {
+			t.Errorf("a power failure took %s with what was acknowledged: %v", left, err)
+		}
+	}
+}
+
+// A folder of blobs that somebody has removed is made again, durably.
+func TestFolderOfBlobsIsMadeAgain(t *testing.T) {
+	mem := filled(t)
+	if err := mem.RemoveAll(mem.PathJoin(path, blobsName)); err != nil {
+		t.Fatal(err)
+	}
+	d := opened(t, path, Options{FS: mem})
+	if err := d.Put("p", strings.NewReader("x"), 1, durable.DigestOf([]byte("x"))); err != nil {
+		t.Fatal(err)
+	}
+	d = opened(t, path, Options{FS: mem.CrashClone(vfs.CrashCloneCfg{})})
+	blob, err := d.Open("p")
+	if err != nil {
+		t.Fatalf("a power failure took the blob: %v", err)
+	}
+	if err := blob.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A folder above that cannot be synced is no obstacle if nobody could have made anything in it.
+func TestFolderAboveIsForeign(t *testing.T) {
+	for errno, want := range map[error]bool{syscall.EINVAL: true, syscall.EROFS: true, syscall.EACCES: true, syscall.EIO: false} {
+		mem := filled(t)
+		d, err := Open(path, Options{FS: errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Path == "data" && (op.Kind == errorfs.OpOpenDir && errno == syscall.EACCES || op.Kind == errorfs.OpFileSync) {
+				return errno
+			}
+			return nil
+		}))})
+		if (err == nil) != want {
+			t.Errorf("%v: %v", errno, err)
+		}
+		if err == nil {
+			_ = d.Close()
+		}
+	}
+}
+
+// Other users of the machine do not read what tasks have returned.
+func TestFolderIsForItsOwner(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "above", "folder")
+	opened(t, dir, Options{})
+	for name, want := range map[string]os.FileMode{"": 0o700, dbName: 0o700, blobsName: 0o700, "..": 0o755} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got&^want != 0 {
+			t.Errorf("the permissions of %q are %o, want at most %o", name, got, want)
+		}
 	}
 }

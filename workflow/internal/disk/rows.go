@@ -96,15 +96,33 @@ func (d *Disk) lookup(key []byte) ([]byte, bool, error) {
 	return value, true, corrupt(closer.Close())
 }
 
-// view is the rows of one moment: an iterator whose keys are those of the current set that begin with
-// a prefix.
+// view is the rows of one moment: an iterator whose keys are some of those of the current set.
 type view struct {
 	it   *pebble.Iterator
 	skip int // bytes before the key of a row
 }
 
+// bounds returns the first key of some rows of a set, and the first after them.
+type bounds func(set uint64) (lower, upper []byte)
+
+func withPrefix(prefix string) bounds {
+	return func(set uint64) (lower, upper []byte) {
+		lower = rowKey(set, prefix)
+		return lower, after(lower)
+	}
+}
+
+func between(key, end string) bounds {
+	return func(set uint64) (lower, upper []byte) {
+		if end == "" {
+			return rowKey(set, key), setEnd(set)
+		}
+		return rowKey(set, key), rowKey(set, max(key, end))
+	}
+}
+
 // newView returns the rows of this moment. The caller has entered, and closes the iterator.
-func (d *Disk) newView(prefix string, first func(*meta)) (view, error) {
+func (d *Disk) newView(rows bounds, first func(*meta)) (view, error) {
 	var v view
 	err := d.poison.guard(func() error {
 		it, err := d.db.NewIter(nil)
@@ -113,12 +131,12 @@ func (d *Disk) newView(prefix string, first func(*meta)) (view, error) {
 		}
 		m := meta{it: it}
 		first(&m)
-		lower := rowKey(m.number(keyRows), prefix)
+		lower, upper := rows(m.number(keyRows))
 		if m.err != nil {
 			return errors.Join(m.err, it.Close())
 		}
 		v = view{it: it, skip: len(rowKey(0, ""))}
-		it.SetBounds(lower, after(lower))
+		it.SetBounds(lower, upper)
 		return nil
 	})
 	if err != nil {
@@ -129,25 +147,38 @@ func (d *Disk) newView(prefix string, first func(*meta)) (view, error) {
 
 // Scan implements durable.Replica.
 func (d *Disk) Scan(prefix string, f func(ledger.Row) bool) error {
+	return d.scan(withPrefix(prefix), 0, f)
+}
+
+// Range implements durable.Replica.
+func (d *Disk) Range(key, end string, limit int, f func(ledger.Row) bool) error {
+	return d.scan(between(key, end), limit, f)
+}
+
+func (d *Disk) scan(rows bounds, limit int, f func(ledger.Row) bool) error {
 	if err := d.enter(); err != nil {
 		return err
 	}
 	defer d.leave()
-	v, err := d.newView(prefix, func(*meta) {})
+	v, err := d.newView(rows, func(*meta) {})
 	if err != nil {
 		return err
 	}
-	err = scan(v, f)
+	err = v.each(limit, f)
 	return errors.Join(err, d.poison.guard(func() error { return corrupt(v.it.Close()) }), d.poison.err())
 }
 
-func scan(v view, f func(ledger.Row) bool) error {
+func (v view) each(limit int, f func(ledger.Row) bool) error {
+	n := 0
 	for ok := v.it.First(); ok; ok = v.it.Next() {
 		value, err := v.it.ValueAndErr()
 		if err != nil {
 			return corrupt(err)
 		}
 		if !f(ledger.Row{Key: string(v.it.Key()[v.skip:]), Value: bytes.Clone(value)}) {
+			return nil
+		}
+		if n++; n == limit {
 			return nil
 		}
 	}

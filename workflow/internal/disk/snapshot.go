@@ -54,7 +54,7 @@ func (d *Disk) openSnapshot() (*snapshot, error) {
 		return nil, durable.ErrBusy
 	}
 	s := &snapshot{d: d, conf: &raftpb.ConfState{}}
-	v, err := d.newView("", func(m *meta) {
+	v, err := d.newView(withPrefix(""), func(m *meta) {
 		s.index = m.number(keyApplied)
 		base := m.base()
 		m.message(keyConf, s.conf)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -17,11 +18,18 @@ import (
 //   - on a log of writes: pebble panics when it cannot close one or begin the next, with its mutex
 //     unlocked, and the unlock that it has deferred cannot be recovered from;
 //   - while pebble opens: it closes what a flush in the background still uses, and that panics.
+//
+// Other operations that fail return after a pause: pebble tries again at once what it does in the background, and a
+// full file system would have it write tens of thousands of log lines a second.
 type syncs struct {
 	vfs.FS
 	poison *poison
 	opened *atomic.Bool // pebble is open
+	stop   <-chan struct{}
 }
+
+// pauseAfterFailure is the pause.
+const pauseAfterFailure = time.Second
 
 // Unwrap returns the file system beneath.
 func (s syncs) Unwrap() vfs.FS { return s.FS }
@@ -65,8 +73,17 @@ func (s syncs) wrap(op, name string, f vfs.File, err error) (vfs.File, error) {
 // needed returns the error of an operation, unless pebble must not see it. Pebble can take it that
 // something is missing.
 func (s syncs) needed(op, name string, err error) error {
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && (!s.opened.Load() || strings.HasSuffix(name, ".log")) {
+	switch {
+	case err == nil || errors.Is(err, fs.ErrNotExist):
+	case !s.opened.Load() || strings.HasSuffix(name, ".log"):
 		s.fail(op, name, err)
+	default:
+		pause := time.NewTimer(pauseAfterFailure)
+		defer pause.Stop()
+		select {
+		case <-pause.C:
+		case <-s.stop:
+		}
 	}
 	return err
 }

@@ -1,0 +1,30 @@
+package mistakes
+
+// aroundLedger are mistakes in what a node decides about the ledger.
+var aroundLedger = []Mistake{
+	mistake(Tests, "the node that has begun the cluster creates a ledger although its folder belongs to one",
+		"node/ledger/create.go", "c.cfg.Ledger != 0 || c.make.asked", "c.make.asked"),
+	mistake(Tests, "a node hears what a disk of another ledger says",
+		"node/ledger/hello.go", `		c.meet(h)
+		return
+`, `		c.meet(h)
+`),
+	mistake(Tests, "an older opening of a folder counts",
+		"node/ledger/disks.go", "if h.Opened < d.opened || ", "if "),
+	mistake(Tests, "an answer to an opening before ends the newest one",
+		"node/ledger/hello.go", "h.Stale == c.cfg.Run", "h.Stale != 0"),
+	mistake(Tests, "a disk that is away is never replaced",
+		"node/ledger/disks.go", " || c.now-d.heard >= c.cfg.AwayAfter", ""),
+	mistake(Tests, "a disk that failed keeps its replica",
+		"node/ledger/disks.go", " || d.failed", ""),
+	mistake(Tests, "only a disk that failed is replaced",
+		"node/ledger/want.go", "case state < stays && len(spares) > 0:", "case state < stays && len(spares) > 0 && c.disks[diskOf(worst)].failed:"),
+	mistake(Tests, "a leader that leaves keeps its tenure",
+		"node/ledger/leave.go", "if c.leaving && c.began && c.heir() {", "if false {"),
+	mistake(Tests, "a cluster that is begun anew has the number of the one before",
+		"node/ledger/boot.go", "ledger.Record{Number: 1, Node: c.cfg.Name}", "ledger.Record{Node: c.cfg.Name}"),
+	mistake(Tests, "a node that begins a cluster at once, since it knows no other, does so again without its lease",
+		"node/ledger/boot.go", "if number > 0 && b.alone {", "if false {"),
+	mistake(Tests, "a member enters the cluster in which it is",
+		"node/ledger/boot.go", "if c.boot.number == 0 { // a member", "if true { // a member"),
+}

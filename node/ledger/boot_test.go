@@ -1,0 +1,239 @@
+package ledger_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// cluster is one beginning of the cluster. Its members have leases while most of those that it had are there.
+type cluster struct {
+	restarts uint64
+	by       *host
+	members  []*host
+	view     uint64
+	most     int // members that it had at once
+}
+
+// alive reports whether the cluster can decide.
+func (c *cluster) alive() bool {
+	up := 0
+	for _, h := range c.members {
+		if h.up && h.cluster == c {
+			up++
+		}
+	}
+	return 2*up > c.most
+}
+
+// enter has a node be a member of a cluster, as a new incarnation.
+func (c *cluster) enter(h *host) {
+	if h.cluster == c {
+		return
+	}
+	h.cluster = c
+	h.incarnation++
+	c.members = append(c.members, h)
+	c.changed()
+}
+
+// changed has the members learn a view, while the cluster can decide.
+func (c *cluster) changed() {
+	if !c.alive() {
+		return
+	}
+	there := c.members[:0:0]
+	for _, h := range c.members {
+		if h.up && h.cluster == c {
+			there = append(there, h)
+		}
+	}
+	c.members, c.most = there, len(there)
+	c.view++
+	for _, h := range there {
+		h.viewOf(c)
+	}
+}
+
+// lease gives the members leases, for as long as the cluster can decide.
+func (c *cluster) lease(w *world) {
+	if c.alive() {
+		for _, h := range c.members {
+			if h.up && h.cluster == c && !h.lapsed {
+				h.lease()
+			}
+		}
+	}
+	w.after(300*time.Millisecond, func() { c.lease(w) })
+}
+
+// restarting returns a world in which nodes come into clusters by themselves.
+func restarting(t *testing.T, seed int64, names ...string) *world {
+	w := newWorld(t, seed)
+	w.clusters = true
+	w.cfg.AwayAfter = time.Hour
+	for i, name := range names {
+		w.node(name, fmt.Sprint("m", i)).start()
+		w.run(100 * time.Millisecond)
+	}
+	w.until("ledger of three disks", 10*time.Second, func() bool { l := w.leader(); return l != nil && len(l.core.Voters()) == 3 })
+	w.run(3 * time.Second) // folders remember
+	return w
+}
+
+// together reports whether all nodes that are there are in one cluster of a number that has leases.
+func (w *world) together(restarts uint64) bool {
+	var c *cluster
+	for _, h := range w.hosts {
+		if !h.up {
+			continue
+		}
+		if c == nil {
+			c = h.cluster
+		}
+		if h.cluster == nil || h.cluster != c || c.restarts != restarts || !c.alive() {
+			return false
+		}
+	}
+	return c != nil
+}
+
+// All are killed. One alone begins nothing; two of three begin one cluster, and the third enters it.
+func TestTwoOfThreeBeginTheClusterAnew(t *testing.T) {
+	w := restarting(t, 1, "a", "b", "c")
+	for round := range uint64(3) {
+		for _, h := range w.hosts {
+			h.kill()
+		}
+		w.hosts[round].start()
+		w.run(time.Minute)
+		if w.hosts[round].cluster != nil {
+			t.Fatal("a node alone is in a cluster")
+		}
+		w.hosts[(round+1)%3].start()
+		w.until("cluster of two", 15*time.Second, func() bool { return w.together(round + 1) })
+		w.hosts[(round+2)%3].start()
+		w.until("cluster of three", 5*time.Second, func() bool { return w.together(round + 1) })
+	}
+}
+
+// A node of the cluster before that lives on enters the one that was begun anew, or begins it.
+func TestSurvivorIsInTheNewCluster(t *testing.T) {
+	for seed := range worlds(8) {
+		w := restarting(t, seed, "a", "b", "c", "d", "e")
+		for i, h := range w.hosts {
+			if int64(i) != seed%5 {
+				h.kill()
+			}
+		}
+		w.run(5 * time.Second)
+		for _, h := range w.hosts {
+			if !h.up {
+				h.start()
+			}
+		}
+		w.until("cluster of all", 30*time.Second, func() bool { return w.together(1) })
+		w.run(30 * time.Second)
+		if !w.together(1) {
+			t.Errorf("seed %d: they did not stay together\n%s", seed, w)
+		}
+	}
+}
+
+// A node without a folder that lives on in a view of which most nodes are dead enters the next cluster, too.
+func TestSurvivorWithoutAFolder(t *testing.T) {
+	w := restarting(t, 3, "a", "b", "c")
+	d := w.node("d", "m3")
+	d.folder = nil
+	d.start()
+	w.run(5 * time.Second)
+	for range 2 {
+		for _, h := range w.hosts[:3] {
+			h.kill()
+		}
+		w.run(5 * time.Second)
+		for _, h := range w.hosts[:3] {
+			h.start()
+		}
+		w.until("cluster of all", 40*time.Second, func() bool { return w.together(d.cluster.restarts) && d.cluster.restarts > 0 && d.cluster == w.begun[len(w.begun)-1] })
+	}
+}
+
+// A cluster that works is left alone, whatever happens to its members one at a time.
+func TestNoClusterBesideOneThatWorks(t *testing.T) {
+	w := restarting(t, 2, "a", "b", "c", "d", "e")
+	w.drop = 0.05
+	for range 8 {
+		h := w.hosts[w.rng.Intn(len(w.hosts))]
+		h.kill()
+		w.run(time.Duration(w.rng.Intn(20)) * time.Second)
+		h.start()
+		w.until("return to the cluster", 10*time.Second, func() bool { return w.together(0) })
+	}
+}
+
+// Nodes are killed at random, all of them too. No number is begun twice, and in the end all are in one cluster.
+func TestRandomRestarts(t *testing.T) {
+	for seed := range worlds(8) {
+		w := restarting(t, seed, "a", "b", "c", "d")
+		w.drop = []float64{0, 0.05}[seed%2]
+		for range 12 {
+			for _, h := range w.hosts {
+				switch {
+				case h.up && w.rng.Intn(3) == 0:
+					h.kill()
+				case !h.up && w.rng.Intn(2) == 0:
+					h.start()
+				}
+			}
+			w.run(time.Duration(w.rng.Intn(15000)) * time.Millisecond)
+		}
+		w.drop = 0
+		for _, h := range w.hosts {
+			if !h.up {
+				h.start()
+			}
+		}
+		w.until(fmt.Sprintf("one cluster of all (seed %d)", seed), 2*time.Minute, func() bool { return w.hosts[0].cluster != nil && w.together(w.hosts[0].cluster.restarts) })
+		begun := map[uint64]string{}
+		for _, c := range w.begun {
+			if by, ok := begun[c.restarts]; ok {
+				t.Errorf("seed %d: %s and %s have begun cluster %d", seed, by, c.by.name, c.restarts)
+			}
+			begun[c.restarts] = c.by.name
+		}
+	}
+}
+
+// A node that knows no other one begins the cluster at once when it starts again, and not once more when its lease
+// comes late.
+func TestNodeAloneBeginsTheClusterOnce(t *testing.T) {
+	w := newWorld(t, 3)
+	w.clusters = true
+	h := w.node("a", "m")
+	h.start()
+	w.until("ledger", 2*time.Second, func() bool { return w.leader() != nil })
+	h.kill()
+	h.start()
+	w.until("cluster", time.Second, func() bool { return w.together(1) })
+	h.lapsed = true
+	w.run(5 * time.Second)
+	h.lapsed = false
+	w.run(20 * time.Second)
+	if len(w.begun) != 2 || !w.together(1) {
+		t.Errorf("it has begun %d clusters", len(w.begun))
+	}
+}
+
+// A member whose lease comes late stays in its cluster, which others say they are in.
+func TestMemberWithoutLeaseStays(t *testing.T) {
+	w := restarting(t, 4, "a", "b", "c")
+	for _, h := range w.hosts {
+		h.lapsed = true
+		w.run(30 * time.Second)
+		h.lapsed = false
+		if h.enters > 0 || !w.together(0) {
+			t.Errorf("%s was told %d times to enter a cluster", h.name, h.enters)
+		}
+	}
+}

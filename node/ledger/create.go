@@ -1,0 +1,58 @@
+package ledger
+
+import (
+	"slices"
+	"time"
+)
+
+// creation is the way of an empty folder into a ledger.
+type creation struct {
+	asked   bool          // the host makes or binds a replica
+	since   time.Duration // the node has waited for the answers of members
+	waiting bool
+	silent  []string // members that have not answered yet
+}
+
+// answered notes that a node has answered.
+func (m *creation) answered(h Hello) {
+	if i := slices.Index(m.silent, h.Address); i >= 0 && h.View > 0 {
+		m.silent = slices.Delete(m.silent, i, i+1)
+	}
+}
+
+// create creates the ledger, if that is for this node to do: it has begun the cluster with an empty
+// folder, and no member has a ledger. A node that keeps none answers that, or is not waited for any more.
+func (c *Core) create() {
+	if c.cfg.Disk == 0 || c.cfg.Ledger != 0 || c.make.asked || c.failed != nil || !c.view.Begun {
+		return
+	}
+	if !c.make.waiting {
+		c.make.waiting, c.make.since = true, c.now
+		for _, m := range c.view.Members {
+			if m.Keeps && m.Node != c.view.Self {
+				c.make.silent = append(c.make.silent, m.Address)
+			}
+		}
+	}
+	if len(c.make.silent) > 0 && c.now-c.make.since < c.cfg.CreateAfter {
+		return
+	}
+	c.make.asked = true
+	c.emit(Create{Ledger: c.cfg.Run})
+}
+
+// adopt takes part in the ledger that a member of the own view has.
+func (c *Core) adopt(h Hello) {
+	if m, ok := c.view.member(h.Address); !ok || !m.Keeps {
+		return
+	}
+	if c.cfg.Disk == 0 {
+		c.cfg.Ledger = h.Ledger // the node only finds the leader
+		return
+	}
+	if c.make.asked || c.failed != nil {
+		return
+	}
+	c.make.asked = true
+	c.emit(Adopt{Ledger: h.Ledger})
+}

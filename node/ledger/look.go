@@ -1,0 +1,19 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Voters returns the replicas that vote, if this node's one leads and no change is under way.
+func (c *Core) Voters() []uint64 {
+	if !c.began || !c.group.Settled {
+		return nil
+	}
+	return slices.Clone(c.group.Voters)
+}
+
+// String tells the state in one line.
+func (c *Core) String() string {
+	return fmt.Sprintf("ledger %x, replica %x, tenure %v, group %x (settled %v), wanted %x, %d disks known", c.cfg.Ledger, c.id, c.began, c.group.Voters, c.group.Settled, c.want, len(c.disks))
+}

@@ -1,0 +1,165 @@
+package workflow
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
+)
+
+// script is a Caller on node a of a cluster of a, b and c.
+type script struct {
+	t   *testing.T
+	c   *Caller
+	now time.Duration
+}
+
+func scriptOf(t *testing.T) *script {
+	s := &script{t: t, c: NewCaller()}
+	s.c.Step(0, Around{Self: "a", Nodes: []phalanx.NodeID{"c", "a", "b"}})
+	return s
+}
+
+// does has an event happen, and checks the effects.
+func (s *script) does(ev CallerEvent, want ...string) {
+	s.t.Helper()
+	s.check(s.c.Step(s.now, ev), want)
+}
+
+// due lets time pass until the Caller is due.
+func (s *script) due(want ...string) {
+	s.t.Helper()
+	at, ok := s.c.Due()
+	if !ok {
+		s.t.Fatal("nothing is due")
+	}
+	s.now = at
+	s.check(s.c.Step(at, CallerTick{}), want)
+}
+
+func (s *script) check(effects []CallerEffect, want []string) {
+	s.t.Helper()
+	var got []string
+	for _, e := range effects {
+		switch e := e.(type) {
+		case Deliver:
+			got = append(got, "ask "+string(e.To))
+		case Dismiss:
+			got = append(got, "dismiss "+string(e.To))
+		case Returned:
+			got = append(got, fmt.Sprint("return ", e.Answer.Err))
+		}
+	}
+	if strings.Join(got, "; ") != strings.Join(want, "; ") {
+		s.t.Errorf("at %v: %q, want %q", s.now, got, want)
+	}
+}
+
+func elsewhere(from phalanx.NodeID, disk bool, leads phalanx.NodeID, epoch uint64) Redirected {
+	return Redirected{From: from, Elsewhere: Elsewhere{Number: 1, Disk: disk, Controller: leads, Epoch: epoch}}
+}
+
+func TestCallerSearchesForTheController(t *testing.T) {
+	s := scriptOf(t)
+	s.does(Call{Number: 1, Call: core.AttachRun{ID: "x"}, Deadline: time.Minute}, "ask a")
+	s.does(elsewhere("a", false, "", 0), "ask b")
+	s.due("ask c") // b has not answered
+	s.does(elsewhere("c", true, "b", 3), "ask b")
+	s.does(Leads{Node: "b", Epoch: 3})
+	s.does(Leads{Node: "c", Epoch: 4}, "ask c")
+	s.does(elsewhere("c", true, "b", 3), "ask a")  // that is no news, and the next one is not known
+	s.does(elsewhere("a", false, "c", 4), "ask b") // c has said that its tenure is over
+	s.does(Leads{Node: "c", Epoch: 5}, "ask c")
+	s.does(Leads{Node: "c", Epoch: 7}, "ask c") // the one of epoch 5 may have ended without an answer
+	s.does(Around{Self: "a", Nodes: []phalanx.NodeID{"a", "b"}}, "ask a")
+	s.does(Replied{From: "b", Reply: Reply{Number: 1}}, "return <nil>") // an answer counts whoever was asked last
+	s.does(Replied{From: "b", Reply: Reply{Number: 1}})
+	if _, ok := s.c.Due(); ok {
+		t.Error("something is due, and there is no call")
+	}
+}
+
+// A call to a cluster without disks fails at once; one to a cluster whose disks are away waits.
+func TestCallerWithoutDisks(t *testing.T) {
+	for _, disk := range []bool{false, true} {
+		s := scriptOf(t)
+		s.does(Call{Number: 1, Call: core.AttachRun{ID: "x"}, Deadline: time.Second}, "ask a")
+		s.does(elsewhere("a", false, "", 0), "ask b")
+		s.does(elsewhere("b", false, "", 0), "ask c")
+		if !disk {
+			s.does(elsewhere("c", false, "", 0), "return workflow: invalid: no node of the cluster has a disk for workflows: set Settings.Dir on one of them")
+			continue
+		}
+		s.does(elsewhere("c", true, "", 0))
+		s.due("ask a")
+		s.now = time.Second
+		s.does(CallerTick{}, "return workflow: unavailable: node a has not answered")
+	}
+}
+
+// The only disk may be away: who has known a controller waits for it.
+func TestCallerWhoseOnlyDiskIsAway(t *testing.T) {
+	s := scriptOf(t)
+	s.does(Leads{Node: "b", Epoch: 3})
+	s.does(Around{Self: "a", Nodes: []phalanx.NodeID{"a", "c"}})
+	s.does(Call{Number: 1, Call: core.AttachRun{ID: "x"}, Deadline: time.Second}, "ask a")
+	s.does(elsewhere("a", false, "", 0), "ask c")
+	s.does(elsewhere("c", false, "", 0))
+	s.due("ask a")
+}
+
+func TestCallerRepeats(t *testing.T) {
+	s := scriptOf(t)
+	s.does(Leads{Node: "b", Epoch: 1})
+	again := Reply{Number: 1, Again: true, Answer: core.Answer{Err: failed(phalanx.ErrUnavailable, "", "it takes over")}}
+	s.does(Call{Number: 1, Call: core.ForgetRun{ID: "x"}, Deadline: time.Minute}, "ask b")
+	s.does(Replied{From: "b", Reply: again})
+	s.due("ask b")
+	// The request before has taken effect: its answer was lost.
+	s.does(Replied{From: "b", Reply: Reply{Number: 1, Answer: core.Answer{Err: failed(phalanx.ErrDeleted, "", "it was forgotten")}}}, "return <nil>")
+
+	s.does(Call{Number: 2, Call: core.AwaitResult{ID: "x"}, Deadline: time.Minute}, "ask b")
+	s.does(Replied{From: "b", Reply: Reply{Number: 2, Answer: core.Answer{Err: failed(phalanx.ErrDeadline, "", "not yet")}}}, "ask b")
+	s.does(Forsaken{Number: 2}, "dismiss b")
+
+	s.does(Call{Number: 3, Call: core.StartRun{ID: "x"}, Deadline: time.Minute}, "ask b")
+	got := s.c.Step(s.now, Replied{From: "b", Reply: Reply{Number: 3, Busy: true, Answer: core.Answer{Err: failed(phalanx.ErrUnavailable, "", "17000000 bytes are not on disks yet: %v", core.ErrBusy)}}})
+	if err := got[0].(Returned).Answer.Err; !errors.Is(err, core.ErrBusy) || !errors.Is(err, phalanx.ErrUnavailable) || strings.Count(err.Error(), "busy") != 1 {
+		t.Errorf("a busy ledger: %v", err)
+	}
+}
+
+// A call without a deadline ends if no controller answers for a minute.
+func TestCallerWithoutDeadline(t *testing.T) {
+	s := scriptOf(t)
+	s.does(Leads{Node: "b", Epoch: 1})
+	s.does(Call{Number: 1, Call: core.AwaitResult{ID: "x"}}, "ask b")
+	s.now = 40 * time.Second
+	s.does(Replied{From: "b", Reply: Reply{Number: 1, Answer: core.Answer{Err: failed(phalanx.ErrDeadline, "", "not yet")}}}, "ask b")
+	for range 1000 {
+		at, ok := s.c.Due()
+		if !ok {
+			break
+		}
+		s.now = at
+		s.c.Step(at, CallerTick{})
+	}
+	if s.now != 100*time.Second {
+		t.Errorf("the call has ended at %v", s.now)
+	}
+}
+
+func TestCallerIsBounded(t *testing.T) {
+	s := scriptOf(t)
+	for n := range uint64(maxCalls) {
+		s.c.Step(0, Call{Number: n + 1, Call: core.AttachRun{ID: "x"}})
+	}
+	got := s.c.Step(0, Call{Number: maxCalls + 1, Call: core.AttachRun{ID: "x"}})
+	if len(got) != 1 || !errors.Is(got[0].(Returned).Answer.Err, core.ErrBusy) {
+		t.Errorf("one call too many: %v", got)
+	}
+}

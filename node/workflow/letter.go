@@ -1,0 +1,84 @@
+package workflow
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
+)
+
+// Letter is what nodes say to each other beside the messages of controllers and executors.
+type Letter interface{ letter() }
+
+type (
+	// WantRows asks the node of the controller of Epoch for recorded outputs. It is repeated until HaveRows.
+	WantRows struct {
+		Epoch uint64
+		Keys  []string // at most MaxKeys
+	}
+
+	// HaveRows has those rows of a WantRows that are there, as far as they fit into one letter.
+	HaveRows struct {
+		Epoch uint64
+		Rows  []OutputRow
+	}
+
+	// Request is a call of a client of another node. It is repeated, with the same number, until Reply or Elsewhere.
+	Request struct {
+		Number   uint64
+		Patience time.Duration // how long it may wait for its Reply
+		Call     core.Call     // a StartRun has no Work
+		Graph    []byte        // of StartRun
+	}
+
+	// Reply answers a Request.
+	Reply struct {
+		Number uint64
+		Answer core.Answer // without Caller
+		Busy   bool        // Answer.Err is core.ErrBusy
+		Again  bool        // Answer.Err says that the next controller has to be asked
+	}
+
+	// Elsewhere answers a Request to a node that does not lead.
+	Elsewhere struct {
+		Number     uint64
+		Controller phalanx.NodeID // as far as the node knows; "": it knows none
+		Epoch      uint64         // of Controller
+		Disk       bool           // the node has a disk
+	}
+
+	// Withdrawn says that nobody waits for the Reply to a Request any more.
+	Withdrawn struct{ Number uint64 }
+
+	// Restore asks a node to make an object of a checkpoint on its disk again. Restored answers it.
+	Restore struct {
+		Number uint64
+		Blob   core.Blob
+		Object phalanx.ObjectID
+	}
+
+	// Restored says whether the object is there again. Not Done and without Failed: the node has no such checkpoint.
+	Restored struct {
+		Number uint64
+		Done   bool
+		Failed string
+	}
+)
+
+// OutputRow is a recorded output.
+type OutputRow struct {
+	Key   string
+	Bytes []byte
+}
+
+// MaxKeys bounds a WantRows: its answer fits into one message of the actors.
+const MaxKeys = 16
+
+func (WantRows) letter()  {}
+func (HaveRows) letter()  {}
+func (Request) letter()   {}
+func (Reply) letter()     {}
+func (Elsewhere) letter() {}
+func (Withdrawn) letter() {}
+func (Restore) letter()   {}
+func (Restored) letter()  {}

@@ -1,0 +1,108 @@
+package workflow
+
+import (
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/ledger"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
+)
+
+// TenureEvent is what a Tenure hears.
+type TenureEvent interface{ tenureEvent() }
+
+type (
+	// Looked answers Look. Failed says that the ledger cannot be read any more; "": it can.
+	Looked struct {
+		Number uint64
+		Rows   []ledger.Row // of the ranges, in the order of their keys
+		Failed string
+	}
+
+	// Appended says that the Appends up to Number are durable, and can be read.
+	Appended struct{ Number uint64 }
+
+	// Ended says that the tenure is over, or that an Append or a Sure was refused.
+	Ended struct{}
+
+	// Assured answers AskSure: the tenure went on after it was asked.
+	Assured struct{ Number uint64 }
+
+	// Asked brings the request of a client. Of StartRun the host has put the Work together.
+	Asked struct {
+		From    phalanx.NodeID
+		Request Request
+	}
+
+	// Unasked says that nobody waits for the reply to a request any more.
+	Unasked struct {
+		From   phalanx.NodeID
+		Number uint64
+	}
+
+	// Heard brings a message of an executor.
+	Heard struct {
+		From    phalanx.NodeID
+		Message core.Message
+	}
+
+	// View is the view of the node.
+	View struct{ core.Members }
+
+	// Tick says that the time of Due has come.
+	Tick struct{}
+)
+
+func (Looked) tenureEvent()   {}
+func (Appended) tenureEvent() {}
+func (Ended) tenureEvent()    {}
+func (Assured) tenureEvent()  {}
+func (Asked) tenureEvent()    {}
+func (Unasked) tenureEvent()  {}
+func (Heard) tenureEvent()    {}
+func (View) tenureEvent()     {}
+func (Tick) tenureEvent()     {}
+
+// TenureEffect is what the host of a Tenure must do.
+type TenureEffect interface{ tenureEffect() }
+
+type (
+	// Append asks to append rows, in the order of these effects. The host answers with Appended, or with Ended.
+	Append struct {
+		Number uint64
+		Rows   []ledger.Row
+	}
+
+	// Look asks for rows. The host answers with Looked. It may answer several in any order.
+	Look struct {
+		Number uint64
+		Ranges []Range // in the order of their keys
+	}
+
+	// AskSure asks whether the tenure goes on (raft's ReadIndex). The host answers with Assured, or with Ended.
+	AskSure struct{ Number uint64 }
+
+	// Tell sends a message to an executor. The Of of an Order is that of its Work.
+	Tell struct {
+		To      phalanx.NodeID
+		Message core.Message
+	}
+
+	// Respond sends the reply to a request.
+	Respond struct {
+		To    phalanx.NodeID
+		Reply Reply
+	}
+
+	// Publish tells people what has happened.
+	Publish struct{ News core.News }
+
+	// GiveUp says that this node cannot lead: it gives up the tenure.
+	GiveUp struct{ Why string }
+)
+
+func (Append) tenureEffect()  {}
+func (Look) tenureEffect()    {}
+func (AskSure) tenureEffect() {}
+func (Tell) tenureEffect()    {}
+func (Respond) tenureEffect() {}
+func (Publish) tenureEffect() {}
+func (GiveUp) tenureEffect()  {}

@@ -1,0 +1,196 @@
+package workflow
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/internal/durable"
+	"github.com/phalanx-go/phalanx/messages"
+	flow "github.com/phalanx-go/phalanx/node/workflow"
+	"github.com/phalanx-go/phalanx/protocol/ledger"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
+)
+
+// controller is the actor of one tenure. It ends with the tenure, and the tenure with it: after a panic this node gives
+// the tenure up, and the next controller reads the ledger anew.
+type controller struct {
+	tenure  durable.Tenure
+	core    *flow.Tenure
+	clock   func() time.Duration
+	post    func(to phalanx.NodeID, letter any) // to the service of a node
+	log     logrus.FieldLogger
+	ended   chan<- struct{} // closed when the actor has ended
+	publish func(core.News)
+	wakeup  actors.Wakeup
+	out     bool // the tenure was given up
+}
+
+// inputBudget is how many bytes of recorded outputs go with an order; executors get the others one by one.
+const inputBudget = 128 << 10
+
+type (
+	appended struct {
+		number uint64
+		err    error
+	}
+	confirmed struct {
+		number uint64
+		err    error
+	}
+	// wanted asks for rows, for an executor.
+	wanted struct {
+		from phalanx.NodeID
+		rows flow.WantRows
+	}
+)
+
+// Receive turns messages into events.
+func (k *controller) Receive(c actor.Context) {
+	if k.wakeup.Due(c) {
+		k.step(c, flow.Tick{})
+		return
+	}
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		k.carryOut(c, k.core.Begin())
+	case *actor.Stopping:
+		k.step(c, flow.Ended{})
+	case *actor.Stopped:
+		close(k.ended)
+	case appended:
+		if m.err != nil {
+			k.step(c, flow.Ended{})
+			return
+		}
+		k.step(c, flow.Appended{Number: m.number})
+	case confirmed:
+		if m.err != nil {
+			k.step(c, flow.Ended{})
+			return
+		}
+		k.step(c, flow.Assured{Number: m.number})
+	case wanted:
+		go k.have(m)
+	case flow.Asked:
+		k.asked(c, m)
+	case flow.TenureEvent:
+		k.step(c, m)
+	case actors.Crash:
+		panic(m)
+	}
+}
+
+// largeGraph is the size in bytes from which on a workflow is decoded beside the actor.
+const largeGraph = 32 << 10
+
+// asked takes a request. A workflow is put together of its form first.
+func (k *controller) asked(c actor.Context, m flow.Asked) {
+	start, is := m.Request.Call.(core.StartRun)
+	if !is || start.Work != nil {
+		k.step(c, m)
+		return
+	}
+	work := func() {
+		w, err := workFrom(m.Request.Graph)
+		if err != nil {
+			k.post(m.From, flow.Reply{Number: m.Request.Number, Answer: core.Answer{Err: err}})
+			return
+		}
+		start.Work = w
+		m.Request.Call, m.Request.Graph = start, nil
+	}
+	if len(m.Request.Graph) < largeGraph {
+		if work(); start.Work != nil {
+			k.step(c, m)
+		}
+		return
+	}
+	root, self := c.ActorSystem().Root, c.Self()
+	go func() {
+		if work(); start.Work != nil {
+			root.Send(self, m)
+		}
+	}()
+}
+
+func (k *controller) step(c actor.Context, ev flow.TenureEvent) {
+	k.carryOut(c, k.core.Step(k.clock(), ev))
+}
+
+func (k *controller) carryOut(c actor.Context, effects []flow.TenureEffect) {
+	root, self := c.ActorSystem().Root, c.Self()
+	for _, e := range effects {
+		switch e := e.(type) {
+		case flow.Append:
+			number := e.Number
+			k.tenure.Append(e.Rows, func(err error) { root.Send(self, appended{number, err}) })
+		case flow.Look:
+			go func() { root.Send(self, look(k.tenure, e)) }()
+		case flow.AskSure:
+			number := e.Number
+			k.tenure.Confirm(func(err error) { root.Send(self, confirmed{number, err}) })
+		case flow.Tell:
+			k.tell(e)
+		case flow.Respond:
+			k.post(e.To, e.Reply)
+		case flow.Publish:
+			k.publish(e.News)
+		case flow.GiveUp:
+			k.log.Errorf("this node cannot lead the ledger of workflows: %s", e.Why)
+			if !k.out {
+				k.out = true
+				c.Stop(self)
+			}
+		}
+	}
+	at, ok := k.core.Due()
+	k.wakeup.Set(c, k.clock(), at, ok)
+}
+
+// tell sends a message to an executor; an order with what the task runs.
+func (k *controller) tell(e flow.Tell) {
+	if o, is := e.Message.(core.Order); is {
+		w := o.Of.(*works)
+		e.Message = messages.Fit(o, w.graph, inputBudget, func(l core.Located) string { return core.OutputRow(o.ID.Run, l) })
+	}
+	k.post(e.To, e.Message)
+}
+
+// look reads rows.
+func look(t durable.Tenure, l flow.Look) flow.Looked {
+	answer := flow.Looked{Number: l.Number}
+	for _, r := range l.Ranges {
+		end, limit := r.End, r.Limit
+		if end == "" {
+			end, limit = r.Key+"\x00", 1
+		}
+		if err := t.Range(r.Key, end, limit, func(row ledger.Row) bool {
+			answer.Rows = append(answer.Rows, row)
+			return true
+		}); err != nil {
+			answer.Failed = err.Error()
+			return answer
+		}
+	}
+	return answer
+}
+
+// have sends an executor the rows that it wants, as far as they are there.
+func (k *controller) have(m wanted) {
+	answer := flow.HaveRows{Epoch: m.rows.Epoch}
+	for _, key := range m.rows.Keys {
+		l := look(k.tenure, flow.Look{Ranges: []flow.Range{{Key: key}}})
+		for _, r := range l.Rows {
+			if v, err := messages.UnmarshalRow(r.Value, 0); err == nil {
+				if b, is := v.(core.OutputBytes); is {
+					answer.Rows = append(answer.Rows, flow.OutputRow{Key: key, Bytes: b.Bytes})
+				}
+			}
+		}
+	}
+	k.post(m.from, answer)
+}

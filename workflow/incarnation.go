@@ -1,0 +1,186 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/messages"
+	flow "github.com/phalanx-go/phalanx/node/workflow"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
+)
+
+// incarnation is the executor of one incarnation of the node, with the attempts that it runs.
+type incarnation struct {
+	o      *open
+	member *flow.Member
+	runner *runner
+	wait   sync.WaitGroup // for attempts and what is done for the disk
+	ctx    context.Context
+	stop   context.CancelCauseFunc
+
+	attempts map[core.AttemptID]context.CancelCauseFunc
+
+	mu    sync.Mutex
+	kept  map[string]map[phalanx.ObjectID]bool // by run: its objects of which this node knows; true: the run ends with it
+	blobs map[string]map[string]bool           // by run: places on the disk; true: the run ends with it
+}
+
+func newIncarnation(o *open) *incarnation {
+	r := &runner{tasks: o.settings.Tasks, store: nodeStore{o.node}, log: o.settings.Log, grace: attemptGrace}
+	l := &incarnation{o: o, runner: r, member: flow.NewMember(o.settings.offer(o.diskName())), attempts: map[core.AttemptID]context.CancelCauseFunc{},
+		kept: map[string]map[phalanx.ObjectID]bool{}, blobs: map[string]map[string]bool{}}
+	l.ctx, l.stop = context.WithCancelCause(context.Background())
+	l.findBlobs()
+	return l
+}
+
+// runs reports whether attempts go on.
+func (l *incarnation) runs() bool { return l != nil && len(l.attempts) > 0 }
+
+// end cancels all that goes on.
+func (l *incarnation) end() {
+	l.stop(&phalanx.Error{Op: "run", Kind: phalanx.ErrClosed, Err: errors.New("the node has left the cluster, or was removed")})
+}
+
+// await waits until nothing goes on, but no longer than a while.
+func (l *incarnation) await(most time.Duration) {
+	done := make(chan struct{})
+	go func() {
+		l.wait.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(most):
+		l.o.settings.Log.Warnf("tasks go on %v after the node has left: return when the context's Done is closed", most)
+	}
+}
+
+// tell brings an event to the executor.
+func (l *incarnation) tell(ev core.ExecutorEvent) {
+	l.o.node.System().Root.Send(l.o.pid, happened{l, ev})
+}
+
+// begin runs an attempt.
+func (l *incarnation) begin(o core.Order) {
+	ctx, cancel := context.WithCancelCause(l.ctx)
+	l.attempts[o.ID] = cancel
+	l.wait.Go(func() {
+		ev := l.run(ctx, o)
+		cancel(nil)
+		l.tell(ev)
+	})
+}
+
+func (l *incarnation) cancel(id core.AttemptID) {
+	if cancel := l.attempts[id]; cancel != nil {
+		cancel(&phalanx.Error{Op: "run", Kind: phalanx.ErrCanceled, Err: errors.New("the run does not need the attempt any more")})
+	}
+}
+
+// ended forgets an attempt.
+func (l *incarnation) ended(id core.AttemptID) { delete(l.attempts, id) }
+
+// run runs an attempt and returns how it has ended.
+func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
+	ev := core.AttemptEnded{ID: o.ID}
+	a, err := attemptOf(o)
+	if err != nil {
+		ev.Failed, ev.Final = err.Error(), true
+		return ev
+	}
+	job := o.Of.(*messages.Job)
+	inputs := inputsOf(o)
+	for id := range inputs {
+		l.keep(a.run, id, false)
+	}
+	if err := l.bring(ctx, o); err != nil {
+		l.o.settings.Log.Debugf("checkpoints of the inputs of %s: %v", a.call, err)
+	}
+	e := l.runner.run(ctx, a, nil)
+	if e.err == nil && e.expands {
+		ev.Work, e.err = returnedWork(e.output)
+		e.final, e.output = e.err != nil, core.Output{}
+	}
+	for _, r := range e.made {
+		l.keep(a.run, r.id, job.Result && (r == e.object || slices.Contains(e.refs, r)))
+	}
+	if e.err == nil && ev.Work == nil && job.Object && e.object.IsZero() && (o.Kind == core.Do || o.Kind == core.Remake) {
+		id := outputID(core.Blob{Run: o.ID.Run, Task: o.ID.Task, Gen: o.Gen, Made: o.Made}, a.call.Deterministic)
+		l.keep(a.run, id, job.Result)
+		if _, err := l.runner.store.Put(ctx, id, e.output.Bytes, phalanx.Meta{}); err != nil {
+			e.err = fmt.Errorf("its output: %w", err)
+		}
+	}
+	ev.Output, ev.Final = e.output, e.final
+	if e.err != nil {
+		ev.Failed, ev.Output = e.err.Error(), core.Output{}
+		for _, id := range e.missing {
+			if b, is := inputs[id]; is {
+				ev.Missing = append(ev.Missing, b)
+			}
+		}
+		return ev
+	}
+	for _, b := range inputs { // this node has copies now
+		l.tell(core.Stored{Blob: b})
+	}
+	return ev
+}
+
+// returnedWork returns the workflow that a task has returned.
+func returnedWork(o core.Output) (*core.Work, error) {
+	if !o.Recorded {
+		return nil, fmt.Errorf("it has returned a workflow of %d bytes, more than %d: pass large constants as Refs", o.Size, core.MaxReturned)
+	}
+	return &core.Work{Parts: [][]byte{o.Bytes}}, nil
+}
+
+// attemptOf returns the attempt that an order asks for.
+func attemptOf(o core.Order) (*attempt, error) {
+	job, is := o.Of.(*messages.Job)
+	if !is {
+		return nil, errors.New("the order has no job")
+	}
+	fence := o.ID.Attempt
+	if o.Kind == core.TakeBack {
+		fence = o.Fence
+	}
+	a := &attempt{run: o.ID.Run.String(), path: strconv.Itoa(o.ID.Task), gen: o.Gen, kind: o.Kind, call: job.Call, made: o.Made, number: o.Attempts + 1,
+		fence: Fence{Generation: o.Generation, Term: fence.Epoch, Attempt: fence.Number}}
+	a.call.Name, a.call.Version = o.Function.Name, o.Function.Version
+	g := &messages.Graph{Constants: job.Constants, Tasks: []messages.GraphTask{{Inputs: job.Args}}}
+	var err error
+	a.args, err = supplies(g, 0, func(n int) (given, error) { return givenOf(o.ID.Run, o.Inputs[n]), nil })
+	if o.Output != nil {
+		out := givenOf(o.ID.Run, *o.Output)
+		a.output = &out
+	}
+	return a, err
+}
+
+// inputsOf returns the inputs of an order that are objects.
+func inputsOf(o core.Order) map[phalanx.ObjectID]core.Blob {
+	var all map[phalanx.ObjectID]core.Blob
+	add := func(l core.Located) {
+		if g := givenOf(o.ID.Run, l); !g.object.IsZero() {
+			if all == nil {
+				all = map[phalanx.ObjectID]core.Blob{}
+			}
+			all[g.object.id] = core.Blob{Run: o.ID.Run, Task: l.Task, Gen: l.Gen, Made: l.Made}
+		}
+	}
+	for _, l := range o.Inputs {
+		add(l)
+	}
+	if o.Output != nil {
+		add(*o.Output)
+	}
+	return all
+}

@@ -1,0 +1,153 @@
+package keeper
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/durable"
+	"github.com/phalanx-go/phalanx/node/ledger"
+)
+
+// Name is the name of the service's actor, and of the feature that members have in the view.
+const Name = "ledger"
+
+// Settings are of one node.
+type Settings struct {
+	// Store is the node's folder, open; nil: the node keeps no replica, and only knows where the leader is. The
+	// caller closes it when the node has ended.
+	Store     durable.Store
+	Temporary bool          // the folder is removed with the process
+	Host      string        // tells machines apart; default: the operating system's name
+	Seeds     []string      // control addresses of nodes to ask before there is a view
+	Times     ledger.Config // its durations and counts; others are ignored
+}
+
+// Keeper is a node's part of the ledger. It is safe for concurrent use.
+type Keeper struct {
+	settings Settings
+	run      uint64 // random, of this opening of the folder
+
+	ctx     context.Context // ends with the actor; nothing begins beside it then
+	end     context.CancelFunc
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	tenure  *tenure // the last one
+	lead    ledger.Lead
+	changed chan struct{}          // closed and replaced when one of both changes
+	parts   map[uint64]chan string // of the snapshots that are sent, by stream: the answers to their parts
+	life    uint64                 // of the actor: its instances
+	stream  uint64                 // the number of the last snapshot that was received
+}
+
+var _ durable.Log = (*Keeper)(nil)
+
+// New returns the Keeper of a node. It works once its Service does. The error names a setting that cannot be.
+func New(s Settings) (*Keeper, error) {
+	times := s.Times
+	times.Address, times.Disk = "any", 0
+	if err := times.Validate(); err != nil {
+		return nil, err
+	}
+	if s.Host == "" {
+		s.Host, _ = os.Hostname() // without, all disks count as of different machines
+	}
+	k := &Keeper{settings: s, run: random(), changed: make(chan struct{}), parts: map[uint64]chan string{}}
+	k.ctx, k.end = context.WithCancel(context.Background())
+	return k, nil
+}
+
+// Service has a node keep its part: it belongs into cluster.Config.Services.
+func (k *Keeper) Service() cluster.Service {
+	service := cluster.Service{Name: Name, Actor: func(n *cluster.Node) *actor.Props {
+		return actor.PropsFromProducer(func() actor.Actor { return &instance{k: k, node: n, incoming: map[uint64]*incoming{}} })
+	}}
+	if s := k.settings.Store; s != nil && s.Identity().Cluster != "" {
+		service.Resume = &cluster.Resume{Addresses: s.Remembered()}
+	}
+	return service
+}
+
+// Leader returns which replica leads, and the control address of its node, where the controller is; ok is
+// false while none is known.
+func (k *Keeper) Leader() (l ledger.Lead, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.lead, k.lead.Address != ""
+}
+
+// Changed returns a channel that is closed when Leader may return something else.
+func (k *Keeper) Changed() <-chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.changed
+}
+
+// Run implements durable.Log. It calls on from its own goroutine, for each tenure that has not ended by then.
+// A tenure goes on until its Done, however long on takes. Run returns when ctx ends, or the node.
+func (k *Keeper) Run(ctx context.Context, on func(durable.Tenure)) error {
+	for last := (*tenure)(nil); ; {
+		k.mu.Lock()
+		t, changed := k.tenure, k.changed
+		k.mu.Unlock()
+		if t != nil && t != last && !t.over() {
+			last = t
+			on(t)
+			continue
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-k.ctx.Done():
+			return durable.ErrClosed
+		}
+	}
+}
+
+// over ends all that runs beside the actor.
+func (k *Keeper) over() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.end()
+}
+
+// set changes what others wait for.
+func (k *Keeper) set(change func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	change()
+	close(k.changed)
+	k.changed = make(chan struct{})
+}
+
+// beside runs what takes time, or returns false: the actor has ended.
+func (k *Keeper) beside(f func()) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ctx.Err() != nil {
+		return false
+	}
+	k.running.Go(f)
+	return true
+}
+
+// clusterOf returns the id of the cluster of a folder that belongs to a ledger, and ledgerOf the reverse.
+func clusterOf(ledger uint64) string { return fmt.Sprintf("%016x", ledger) }
+
+func ledgerOf(cluster string) (uint64, error) {
+	if cluster == "" {
+		return 0, nil
+	}
+	id, err := strconv.ParseUint(cluster, 16, 64)
+	if err != nil || id == 0 || clusterOf(id) != cluster {
+		return 0, fmt.Errorf("%w: %q names no ledger", durable.ErrOtherCluster, cluster)
+	}
+	return id, nil
+}

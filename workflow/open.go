@@ -1,0 +1,217 @@
+package workflow
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/durable"
+	"github.com/phalanx-go/phalanx/messages"
+	flow "github.com/phalanx-go/phalanx/node/workflow"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
+	"github.com/phalanx-go/phalanx/workflow/internal/keeper"
+)
+
+// open is the state that outlives the actor's instance, which another one follows after a panic: attempts go on.
+type open struct {
+	node     *cluster.Node
+	settings Settings
+	guard    *actors.Supervisor // of controllers: they end with a panic
+
+	disk    durable.Store // nil: none
+	log     durable.Log
+	openErr error // of the folder
+
+	pid      *actor.PID // of the actor
+	self     phalanx.NodeID
+	view     core.Members
+	members  []phalanx.NodeID
+	life     *incarnation // of the incarnation self
+	follows  phalanx.NodeID
+	followed uint64 // the epoch of the controller on follows
+	caller   *flow.Caller
+	number   uint64 // of the last call
+	calls    map[uint64]*asked
+	joiner   flow.Joiner
+	cutting  sync.Mutex // one long letter at a time
+	streams  uint64     // of cutting
+	restores map[uint64]*restoration
+
+	controller *actor.PID // here; nil: none
+	epoch      uint64
+
+	stop context.CancelFunc // ends the log
+	wait sync.WaitGroup     // for it
+}
+
+func openService(n *cluster.Node, s Settings, f folder) *open {
+	if s.Log == nil {
+		s.Log = n.Log()
+	}
+	if s.endProcess == nil {
+		s.endProcess = func(why string) {
+			s.Log.Errorf("the process ends: %s", why)
+			os.Exit(exitOutlived)
+		}
+	}
+	if f.err != nil {
+		s.Log.Error(f.err)
+	}
+	o := &open{node: n, settings: s, guard: actors.StopOnPanic(s.Log), caller: flow.NewCaller(), calls: map[uint64]*asked{}, restores: map[uint64]*restoration{}}
+	var first [8]byte
+	_, _ = rand.Read(first[:]) // numbers of an earlier process of the same name may be under way
+	o.number = binary.BigEndian.Uint64(first[:]) >> 16
+	o.streams = o.number
+	if f.disk != nil {
+		o.disk, o.log = f.disk, f.keeper
+	}
+	o.openErr = f.err
+	return o
+}
+
+// diskName is the identity of the node's disk, as others know it.
+func (o *open) diskName() string {
+	if o.disk == nil {
+		return ""
+	}
+	return strconv.FormatUint(o.disk.Identity().Disk, 16)
+}
+
+// begin has the node take part in the ledger, once.
+func (o *open) begin(root *actor.RootContext, self *actor.PID) {
+	o.pid = self
+	if o.stop != nil || o.log == nil {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	o.stop = stop
+	o.wait.Go(func() {
+		if err := o.log.Run(ctx, func(t durable.Tenure) { o.lead(ctx, root, self, t) }); err != nil && ctx.Err() == nil && !errors.Is(err, durable.ErrClosed) {
+			o.settings.Log.Errorf("this node takes part in the ledger of workflows no more: %v", err)
+		}
+	})
+}
+
+// lead hosts the controller of a tenure until one of them has ended.
+func (o *open) lead(ctx context.Context, root *actor.RootContext, self *actor.PID, t durable.Tenure) {
+	ended := make(chan struct{})
+	ledger, err := strconv.ParseUint(o.disk.Identity().Cluster, 16, 64)
+	if err != nil { // a folder has been bound to its ledger before a tenure of it begins
+		o.settings.Log.Errorf("the folder belongs to %q, which is no ledger", o.disk.Identity().Cluster)
+		return
+	}
+	cfg := core.ControllerConfig{Ledger: ledger, Epoch: t.Epoch()}
+	props := actor.PropsFromProducer(func() actor.Actor {
+		return &controller{tenure: t, core: flow.NewTenure(cfg, rows{}, o.node.Now()), clock: o.node.Now, log: o.settings.Log, ended: ended, publish: o.publish,
+			post: func(to phalanx.NodeID, letter any) { o.postFrom(root, self, to, letter) }}
+	}, actor.WithMailbox(actor.UnboundedLockfree()))
+	pid, err := root.SpawnNamed(o.guard.Guard(props), fmt.Sprintf("%s-%d", Name, t.Epoch()))
+	if err != nil {
+		o.settings.Log.Errorf("the controller of workflows cannot begin: %v", err)
+		return
+	}
+	root.Send(self, leading{pid, t.Epoch()})
+	select {
+	case <-t.Done():
+	case <-ctx.Done():
+	case <-ended:
+	}
+	root.Stop(pid)
+	<-ended
+	root.Send(self, led{pid})
+	select {
+	case <-t.Done():
+		return
+	case <-ctx.Done():
+		return
+	case <-time.After(afterPanic):
+	}
+	// The controller has panicked, or cannot lead. The next one needs a greater epoch: the replica begins anew.
+	if pid, ok := o.node.Service(keeper.Name); ok {
+		root.Send(pid, actors.Crash{})
+	}
+}
+
+// afterPanic is the pause before a controller that has ended by itself is followed by the next one.
+const afterPanic = 500 * time.Millisecond
+
+// rebirth begins the life of an incarnation of the node.
+func (o *open) rebirth(self phalanx.NodeID) {
+	if o.life != nil {
+		o.life.end()
+	}
+	o.self = self
+	o.life = newIncarnation(o)
+}
+
+// end ends all that goes on: the node leaves.
+func (o *open) end() {
+	for n, a := range o.calls {
+		delete(o.calls, n)
+		a.end(core.Answer{Err: &phalanx.Error{Op: "workflow", Kind: phalanx.ErrClosed, Err: errLeft}})
+	}
+	if o.stop != nil {
+		o.stop()
+	}
+	o.wait.Wait()
+	if o.life != nil {
+		o.life.end()
+		o.life.await(attemptGrace)
+	}
+	if o.disk != nil {
+		_ = o.disk.Close()
+	}
+}
+
+// postFrom sends a letter to a node, which may be this one.
+func (o *open) postFrom(root *actor.RootContext, self *actor.PID, to phalanx.NodeID, letter any) {
+	if to == o.node.ID() {
+		root.Send(self, local{letter})
+		return
+	}
+	o.post(to, letter)
+}
+
+// post sends a letter to another node, in pieces if it is long. It may be lost.
+func (o *open) post(to phalanx.NodeID, letter any) {
+	pid, ok := o.node.ServiceOn(to, Name)
+	if !ok {
+		return
+	}
+	from := o.node.ID()
+	m, err := messages.WorkflowToProto(from, to, letter)
+	if err != nil {
+		o.settings.Log.Errorf("a letter to node %s: %v", to, err)
+		return
+	}
+	root := o.node.System().Root
+	if proto.Size(m) <= flow.MaxWhole {
+		root.Send(pid, m)
+		return
+	}
+	b, err := proto.Marshal(m)
+	if err != nil {
+		o.settings.Log.Errorf("a letter to node %s: %v", to, err)
+		return
+	}
+	o.cutting.Lock()
+	defer o.cutting.Unlock()
+	o.streams++
+	for _, p := range flow.Cut(o.streams, b) {
+		if m, err = messages.WorkflowToProto(from, to, p); err == nil {
+			root.Send(pid, m)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package workflow
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
+
+	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/durable"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
+	"github.com/phalanx-go/phalanx/workflow/internal/disk"
+	"github.com/phalanx-go/phalanx/workflow/internal/keeper"
+)
+
+// Name is the name of the service's actor, and of the feature that members have in the view.
+const Name = "workflows"
+
+// Settings say how a node takes part in workflows. The zero value is a node that starts runs and waits for them, and
+// executes nothing.
+type Settings struct {
+	// Dir is the node's folder for the ledger and for checkpoints; it is made if it is not there. "": the node keeps
+	// nothing durable, and executes tasks only. Without any folder in the cluster no run can be started.
+	Dir   string
+	Tasks *Registry          // that the node can run; nil: none
+	Slots int                // attempts that may run here at once; default twice the number of CPUs
+	Log   logrus.FieldLogger // default: the node's
+
+	Seeds []string // control addresses of nodes to ask for the ledger before this node is in a cluster
+
+	endProcess func(why string) // tests set it
+	host       string           // tells machines apart: tests set it
+}
+
+// Service has a node take part in workflows: it belongs into cluster.Config.Services.
+func Service() cluster.Service { return Settings{}.Service() }
+
+// Service is Service with other settings than the default ones. It opens the folder, and is for one node.
+func (s Settings) Service() cluster.Service {
+	if s.Slots <= 0 {
+		s.Slots = 2 * runtime.NumCPU()
+	}
+	f := openFolder(s)
+	service := cluster.Service{Name: Name, Actor: func(n *cluster.Node) *actor.Props {
+		o := openService(n, s, f)
+		return actor.PropsFromProducer(func() actor.Actor { return &service{node: n, open: o} }, actor.WithMailbox(actor.UnboundedLockfree()))
+	}}
+	if f.keeper != nil {
+		service.With = []cluster.Service{f.keeper.Service()}
+	}
+	return service
+}
+
+// folder is a node's folder, with its part of the ledger.
+type folder struct {
+	disk   durable.Store  // nil: there is none
+	keeper *keeper.Keeper // nil: the folder cannot be used
+	err    error          // why
+}
+
+// openFolder opens the folder. A node without one, or whose folder cannot be used, keeps no replica.
+func openFolder(s Settings) (f folder) {
+	if s.Dir != "" {
+		d, err := disk.Open(s.Dir, disk.Options{Log: s.Log})
+		if err != nil {
+			return folder{err: fmt.Errorf("the node's folder for workflows cannot be used: %w", err)}
+		}
+		f.disk = d
+	}
+	k, err := keeper.New(keeper.Settings{Store: f.disk, Host: s.host, Seeds: s.Seeds})
+	if err != nil {
+		panic(fmt.Sprintf("workflow: the settings of the ledger: %v", err)) // they are the defaults
+	}
+	f.keeper = k
+	return f
+}
+
+// exitOutlived is the exit code of a process in which an attempt outlives the node's lease.
+const exitOutlived = 70
+
+// offer is what the node offers to controllers.
+func (s Settings) offer(disk string) core.Offer {
+	o := core.Offer{Slots: s.Slots, Disk: disk}
+	if s.Tasks == nil {
+		return o
+	}
+	for _, name := range s.Tasks.Names() {
+		t := s.Tasks.tasks[name]
+		o.Functions = append(o.Functions, core.Function{Name: t.name, Version: t.version})
+	}
+	return o
+}
