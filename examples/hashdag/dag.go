@@ -1,0 +1,71 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"math/rand/v2"
+
+	"github.com/phalanx-go/phalanx/workflow"
+)
+
+// most is how many earlier tasks a task reads at most.
+const most = 3
+
+// edges returns which earlier tasks each task reads. Nobody reads only the last one.
+func edges(tasks int, seed uint64) [][]int {
+	r := rand.New(rand.NewPCG(seed, 0))
+	all := make([][]int, tasks)
+	read := make([]bool, tasks)
+	for v := range all {
+		for range r.IntN(most + 1) {
+			if v > 0 {
+				u := r.IntN(v)
+				all[v], read[u] = append(all[v], u), true
+			}
+		}
+	}
+	for u := range tasks - 1 {
+		if !read[u] {
+			all[tasks-1] = append(all[tasks-1], u)
+		}
+	}
+	return all
+}
+
+// hash is what a task makes of its number and its inputs.
+func hash(number int, inputs []string) string {
+	h := sha256.New()
+	_ = binary.Write(h, binary.LittleEndian, int64(number)) // a hash takes all
+	for _, in := range inputs {
+		h.Write([]byte(in))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// plain returns what each task makes, computed without a workflow.
+func plain(reads [][]int) []string {
+	made := make([]string, len(reads))
+	for v, us := range reads {
+		var inputs []string
+		for _, u := range us {
+			inputs = append(inputs, made[u])
+		}
+		made[v] = hash(v, inputs)
+	}
+	return made
+}
+
+// dag is the same as a workflow.
+func dag(reads [][]int) workflow.Step[string] {
+	mix := workflow.Named2[int, []string, string]("mix", 1)
+	steps := make([]workflow.Step[string], len(reads))
+	for v, us := range reads {
+		inputs := make([]workflow.Arg[string], len(us))
+		for i, u := range us {
+			inputs[i] = steps[u]
+		}
+		steps[v] = mix.Bind(workflow.Value(v), workflow.All(inputs...))
+	}
+	return steps[len(steps)-1]
+}
