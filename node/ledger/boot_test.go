@@ -155,7 +155,9 @@ func TestSurvivorWithoutAFolder(t *testing.T) {
 		for _, h := range w.hosts[:3] {
 			h.start()
 		}
-		w.until("cluster of all", 40*time.Second, func() bool { return w.together(d.cluster.restarts) && d.cluster.restarts > 0 && d.cluster == w.begun[len(w.begun)-1] })
+		w.until("cluster of all", 40*time.Second, func() bool {
+			return w.together(d.cluster.restarts) && d.cluster.restarts > 0 && d.cluster == w.begun[len(w.begun)-1]
+		})
 	}
 }
 
