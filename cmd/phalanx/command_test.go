@@ -132,8 +132,6 @@ func (b *bed) step(t *testing.T, d *datadriven.TestData) string {
 			b.node.EndRun(id, nil, d.Input)
 		case "stick":
 			b.node.StickRun(id)
-		case "takes":
-			b.node.Takes = id
 		}
 		return ""
 	case "took":

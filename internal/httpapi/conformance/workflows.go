@@ -35,7 +35,12 @@ var workflows = []check{
 		b.failed(b.node.WorkflowForget(b.ctx, "a/b"), "forget", "a/b", phalanx.ErrInvalid)
 		_, err = b.node.WorkflowResult(b.shortly(), "a/b")
 		b.failed(err, "result", "a/b", phalanx.ErrDeadline)
-		b.failed(b.node.WorkflowSignal(b.ctx, "a/b", "strange", "k", nil), "signal", "a/b", phalanx.ErrInvalid)
+		for range 2 { // it is kept, also if nothing waits for it; the second is a repeat
+			if err := b.node.WorkflowSignal(b.ctx, "a/b", "early", "k", nil); err != nil {
+				b.Error(err)
+			}
+		}
+		b.failed(b.node.WorkflowSignal(b.ctx, "a/b", "early", "another", nil), "signal", "a/b", phalanx.ErrExists)
 		if err := b.node.WorkflowResume(b.ctx, "a/b", nil); err != nil {
 			b.Error(err)
 		}

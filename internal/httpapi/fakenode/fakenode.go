@@ -24,13 +24,12 @@ import (
 
 // Node is a httpapi.Node.
 type Node struct {
-	Info  httpapi.Status   // the result of Status
-	Tr    httpapi.Tree     // the result of Tree for its object
-	Bars  []barrier.Status // the result of Barriers
-	Grps  []group.Status   // the result of Groups
-	Takes string           // the name of the signal that runs take
-	Took  []string         // the signals that runs have taken; read after use
-	Fail  error            // the error of every call, if it is not nil; set before use
+	Info httpapi.Status   // the result of Status
+	Tr   httpapi.Tree     // the result of Tree for its object
+	Bars []barrier.Status // the result of Barriers
+	Grps []group.Status   // the result of Groups
+	Took []string         // the signals that runs have taken; read after use
+	Fail error            // the error of every call, if it is not nil; set before use
 
 	mu         sync.Mutex
 	runs       map[string]*run

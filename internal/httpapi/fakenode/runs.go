@@ -157,12 +157,9 @@ func (n *Node) WorkflowResume(ctx context.Context, id string, _ []workflow.Funct
 	})
 }
 
-// WorkflowSignal finds that no run waits for a signal, but for those that Takes names.
+// WorkflowSignal keeps the first signal of each name.
 func (n *Node) WorkflowSignal(ctx context.Context, id, name, key string, bytes []byte) error {
 	return n.changeRun(ctx, "signal", id, func(r *run) error {
-		if name != n.Takes {
-			return fail("signal", phalanx.ObjectID(id), phalanx.ErrInvalid, fmt.Sprintf("run %q has no event %q", id, name))
-		}
 		if old, has := r.keys[name]; has {
 			if old != key {
 				return fail("signal", phalanx.ObjectID(id), phalanx.ErrExists, fmt.Sprintf("another signal %s has come before", name))
