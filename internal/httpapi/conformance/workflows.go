@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/poll"
 	"github.com/phalanx-go/phalanx/workflow"
 )
 
@@ -101,6 +102,10 @@ var workflows = []check{
 		for _, id := range []string{"b/2", "a", "b/1", "b/3", "c"} {
 			b.start(b.T, id)(nil, "")
 		}
+		poll.Until(b.T, "a list with the run that was started last", func() bool { // a list may be a second old
+			all, err := b.node.WorkflowList(b.ctx, "c", "", 0)
+			return err != nil || len(all) > 0
+		})
 		for _, c := range []struct {
 			prefix, after string
 			limit         int
