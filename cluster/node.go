@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -182,6 +183,9 @@ func (n *Node) Err() error {
 
 // ControlAddr returns the address that others can give as a seed.
 func (n *Node) ControlAddr() string { return n.remote.Address() }
+
+// Seeds returns the control addresses that the configuration names.
+func (n *Node) Seeds() []string { return slices.Clone(n.cfg.Seeds) }
 
 // DataAddr returns the address of the node's data connections.
 func (n *Node) DataAddr() string { return n.life.Load().addr() }

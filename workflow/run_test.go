@@ -308,7 +308,7 @@ func TestRestartOverAFolder(t *testing.T) {
 	var e effects
 	g := newGate()
 	first := Func0("first", 1, func(c Context) (string, error) { e.add("first " + c.Key()); return strings.Repeat("y", 1000), nil })
-	second := Func1("second", 1, func(c Context, in string) (int, error) { return len(in), g.pass(c, "second") }).With(NoEffect)
+	second := Func1("second", 1, func(c Context, in string) (int, error) { return len(in), g.pass(c, "second") }) // it begins when the end of first is durable
 	third := Func1("third", 1, func(_ Context, n int) (int, error) { e.add("third"); return n, nil })
 	s := Settings{Dir: t.TempDir(), Tasks: Tasks(first, second, third)}
 	b := &bedOf{t: t}

@@ -27,8 +27,6 @@ type Settings struct {
 	Slots int                // attempts that may run here at once; default twice the number of CPUs
 	Log   logrus.FieldLogger // default: the node's
 
-	Seeds []string // control addresses of nodes to ask for the ledger before this node is in a cluster
-
 	endProcess func(why string) // tests set it
 	host       string           // tells machines apart: tests set it
 }
@@ -68,7 +66,7 @@ func openFolder(s Settings) (f folder) {
 		}
 		f.disk = d
 	}
-	k, err := keeper.New(keeper.Settings{Store: f.disk, Host: s.host, Seeds: s.Seeds})
+	k, err := keeper.New(keeper.Settings{Store: f.disk, Host: s.host})
 	if err != nil {
 		panic(fmt.Sprintf("workflow: the settings of the ledger: %v", err)) // they are the defaults
 	}

@@ -96,11 +96,7 @@ func (a *app) node(ctx context.Context, s *settings) error {
 	log.SetOutput(a.stderr)
 	log.SetLevel(s.logLevel)
 	s.cluster.Logger = log
-	flow := workflow.Settings{Dir: s.dir, Log: log}
-	if s.dir != "" { // else it has nothing to look for before it is a member
-		flow.Seeds = s.cluster.Seeds
-	}
-	s.cluster.Services = []cluster.Service{barrier.Service(), flow.Service()}
+	s.cluster.Services = []cluster.Service{barrier.Service(), workflow.Settings{Dir: s.dir, Log: log}.Service()}
 	s.cluster.Kinds = map[string]func(*cluster.Node) *actor.Props{bench.Kind: bench.Agent}
 
 	var waits atomic.Value // string

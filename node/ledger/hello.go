@@ -88,6 +88,9 @@ func (c *Core) heard(h Hello) {
 	c.make.answered(h)
 	if h.Ledger != 0 && c.cfg.Ledger != 0 && h.Ledger != c.cfg.Ledger {
 		c.meet(h)
+		if h.Asks {
+			c.say(h.Address, Hello{}) // it has to know as well, and may be in no view of this node's
+		}
 		return
 	}
 	if h.Stale == c.cfg.Run && h.Ledger == c.cfg.Ledger && c.cfg.Disk != 0 {

@@ -65,7 +65,9 @@ func (a *instance) loaded(c actor.Context, m loaded) {
 	s := a.k.settings
 	cfg := s.Times
 	cfg.Name, cfg.Address, cfg.Host, cfg.Temporary, cfg.Run = a.node.ID().Name(), a.node.ControlAddr(), s.Host, s.Temporary, a.k.run
-	cfg.Addresses = slices.Concat(m.addresses, s.Seeds)
+	if s.Store != nil { // else it has nothing to look for before it is a member
+		cfg.Addresses = slices.Concat(m.addresses, a.node.Seeds())
+	}
 	cfg.Disk, cfg.Ledger, cfg.Opened = m.identity.Disk, m.ledger, m.identity.Opens
 	made, err := ledger.New(cfg)
 	if err != nil {

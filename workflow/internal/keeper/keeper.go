@@ -24,7 +24,6 @@ type Settings struct {
 	Store     durable.Store
 	Temporary bool          // the folder is removed with the process
 	Host      string        // tells machines apart; default: the operating system's name
-	Seeds     []string      // control addresses of nodes to ask before there is a view
 	Times     ledger.Config // its durations and counts; others are ignored
 }
 
