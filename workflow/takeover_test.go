@@ -88,7 +88,7 @@ func TestAllNodesStartAgain(t *testing.T) {
 	var e effects
 	g := newGate()
 	one := Func1("one", 1, func(_ Context, s string) (string, error) { e.add("one"); return s + "!", nil })
-	two := Func1("two", 1, func(c Context, s string) (string, error) { return s + "?", g.pass(c, "two") }).With(NoEffect)
+	two := Func1("two", 1, func(c Context, s string) (string, error) { return s + "?", g.pass(c, "two") }) // it begins when the end of one is durable
 	big := Func0("big", 1, func(Context) (string, error) { return strings.Repeat("b", 200_000), nil }).With(NoEffect)
 	tasks := Tasks(one, two, big)
 	b, dirs := three(t, tasks)
