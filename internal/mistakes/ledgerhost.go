@@ -5,10 +5,12 @@ var aroundLedger = []Mistake{
 	mistake(Tests, "the node that has begun the cluster creates a ledger although its folder belongs to one",
 		"node/ledger/create.go", "c.cfg.Ledger != 0 || c.make.asked", "c.make.asked"),
 	mistake(Tests, "a node hears what a disk of another ledger says",
-		"node/ledger/hello.go", `		c.meet(h)
+		"node/ledger/hello.go", `		}
 		return
-`, `		c.meet(h)
-`),
+	}
+	if h.Stale`, `		}
+	}
+	if h.Stale`),
 	mistake(Tests, "an older opening of a folder counts",
 		"node/ledger/disks.go", "if h.Opened < d.opened || ", "if "),
 	mistake(Tests, "an answer to an opening before ends the newest one",
