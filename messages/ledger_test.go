@@ -39,7 +39,7 @@ func TestLedgerHello(t *testing.T) {
 	})
 }
 
-// What breaks a limit is refused.
+// A message that breaks a limit is refused.
 func TestLedgerLimits(t *testing.T) {
 	long := strings.Repeat("x", maxLedgerText+1)
 	many := make([]uint64, ledger.MaxPlaces+1)

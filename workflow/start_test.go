@@ -16,7 +16,7 @@ import (
 
 var echo = Func1("echo", 1, func(_ Context, s string) (string, error) { return s, nil }).With(NoEffect)
 
-// What cannot be started is refused, with the op, the run's id and what to do.
+// A run that cannot be started is refused, with the op, the run's id and what to do.
 func TestStartRefuses(t *testing.T) {
 	b := &bedOf{t: t}
 	n := b.join("a", Settings{Dir: t.TempDir(), Tasks: Tasks(echo)})

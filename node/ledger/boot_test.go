@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	node "github.com/phalanx-go/phalanx/node/ledger"
 )
 
 // cluster is one beginning of the cluster. Its members have leases while most of those that it had are there.
@@ -237,5 +239,29 @@ func TestMemberWithoutLeaseStays(t *testing.T) {
 		if h.enters > 0 || !w.together(0) {
 			t.Errorf("%s was told %d times to enter a cluster", h.name, h.enters)
 		}
+	}
+}
+
+// A node that has heard of a cluster says that it joins: it may be the only one that knows of it.
+func TestNodeSaysThatItJoins(t *testing.T) {
+	c, err := node.New(node.Config{Name: "a", Address: "a:1", Host: "h", Addresses: []string{"b:1", "c:1"}, Disk: 1, Ledger: 7, Opened: 1, Run: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Step(0, node.Tick{})
+	said := func() (joins bool) {
+		for _, e := range c.Step(time.Second, node.Heard{Hello: node.Hello{Asks: true, Address: "c:1", Ledger: 7}}) {
+			if s, is := e.(node.Say); is && s.To == "c:1" {
+				joins = joins || s.Hello.Joining
+			}
+		}
+		return joins
+	}
+	if said() {
+		t.Error("it joins a cluster that it has not heard of")
+	}
+	c.Step(time.Second, node.Heard{Hello: node.Hello{Address: "b:1", Ledger: 7, InCluster: true, Boot: 2}})
+	if !said() {
+		t.Error("it does not say that it joins")
 	}
 }

@@ -8,7 +8,7 @@
 // away for long, failed, or was temporary and is gone, or its node leaves. Then one disk at a time is
 // replaced. A Core without a folder only finds the leader.
 //
-// What it guarantees:
+// It guarantees:
 //
 //  1. Only the node that has begun the cluster creates a ledger, once, if no member has one.
 //  2. A disk takes part in one ledger for good. It takes up the first that a member of its view has, and

@@ -97,6 +97,7 @@ type Hello struct {
 	Failed    bool   // its replica has ended
 	InCluster bool   // it holds a lease of its view
 	Booting   bool   // it begins a cluster anew
+	Joining   bool   // it has heard of a cluster lately, and holds no lease yet
 	Boot      uint64 // the number of that, or of its view: Restarts and 1
 	Stale     uint64 // an answer to the opening of that Run: the disk was opened elsewhere since; 0: it was not
 

@@ -72,7 +72,7 @@ func (c *Core) say(to string, h Hello) {
 	h.Opened, h.Run, h.Temporary, h.Failed = c.cfg.Opened, c.cfg.Run, c.cfg.Temporary, c.failed != nil
 	h.Lead = c.lead
 	s := c.standing()
-	h.InCluster, h.Booting, h.Boot = s.InCluster, s.Booting, s.Number
+	h.InCluster, h.Booting, h.Joining, h.Boot = s.InCluster, s.Booting, s.Joining, s.Number
 	h.Replicas = c.book.known(c.group.Voters)
 	if c.began && c.now-c.since >= c.cfg.SeekEvery { // else it may not know the spare disks yet
 		h.Voters, h.Wanted = slices.Clone(c.group.Voters), slices.Clone(c.want)
@@ -107,7 +107,7 @@ func (c *Core) heard(h Hello) {
 		c.learn(h)
 	}
 	if h.Ledger != 0 {
-		c.forBoot(ledger.Heard{Address: h.Address, Standing: ledger.Standing{InCluster: h.InCluster, Booting: h.Booting, Number: h.Boot}})
+		c.forBoot(ledger.Heard{Address: h.Address, Standing: ledger.Standing{InCluster: h.InCluster, Booting: h.Booting, Joining: h.Joining, Number: h.Boot}})
 	}
 	c.follow(h)
 	if h.Asks {

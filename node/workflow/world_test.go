@@ -519,7 +519,7 @@ func (w *world) run(until time.Duration, done func() bool) {
 	}
 }
 
-// Whatever letters are lost, repeated or late, and however often the controller changes: each call returns once and in
+// Letters are lost, repeated or late, and the controller changes: each call returns once and in
 // time, all runs end with the right result, and a start that is repeated is one run.
 func TestFaults(t *testing.T) {
 	seeds, first := 300, 0

@@ -18,8 +18,8 @@ import (
 // disks have given up. If such a view lives on and no member of the recorded one does, as after a
 // partition and a crash, the leader boots another one: else each would wait for the other.
 //
-// What it guarantees: a view of a number is booted by the node that the record of that number
-// names, at most once by each of its incarnations that recorded it, and numbers rise.
+// It guarantees that the node which the record of a number names boots the view of that number,
+// at most once by each of its incarnations that recorded it, and numbers rise.
 type Boot struct {
 	cfg     BootConfig
 	asksAll bool // none of the addresses was left out

@@ -66,7 +66,7 @@ func TestALostCheckpointIsWrittenAgain(t *testing.T) {
 	}
 }
 
-// What a task waited for before it began is not needed to repeat it.
+// A repeat of a task does not need the saves for which the task waited before it began.
 func TestARepeatWaitsForItsInputsOnly(t *testing.T) {
 	h := host(t, "a nd; m < a; x! < m")
 	h.end("a do", Outcome{})
