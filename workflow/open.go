@@ -66,9 +66,6 @@ func openService(n *cluster.Node, s Settings, f folder) *open {
 			os.Exit(exitOutlived)
 		}
 	}
-	if f.err != nil {
-		s.Log.Error(f.err)
-	}
 	o := &open{node: n, settings: s, guard: actors.StopOnPanic(s.Log), caller: flow.NewCaller(), calls: map[uint64]*asked{}, restores: map[uint64]*restoration{}}
 	var first [8]byte
 	_, _ = rand.Read(first[:]) // numbers of an earlier process of the same name may be under way
@@ -77,7 +74,10 @@ func openService(n *cluster.Node, s Settings, f folder) *open {
 	if f.disk != nil {
 		o.disk, o.log = f.disk, f.keeper
 	}
-	o.openErr = f.err
+	if f.err != nil {
+		o.openErr = fmt.Errorf("the node's folder for workflows cannot be used: %w", f.err)
+		s.Log.Error(o.openErr)
+	}
 	return o
 }
 

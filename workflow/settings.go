@@ -34,12 +34,20 @@ type Settings struct {
 // Service has a node take part in workflows: it belongs into cluster.Config.Services.
 func Service() cluster.Service { return Settings{}.Service() }
 
-// Service is Service with other settings than the default ones. It opens the folder, and is for one node.
-func (s Settings) Service() cluster.Service {
+// Service is Service with other settings than the default ones. It opens the folder, and is for one node. If the
+// folder cannot be used every call on the node is ErrUnavailable and says why; Open says it before the node joins.
+func (s Settings) Service() cluster.Service { return s.service(openFolder(s)) }
+
+// Open is Service, or the error that says why the folder cannot be used, and what to do.
+func (s Settings) Open() (cluster.Service, error) {
+	f := openFolder(s)
+	return s.service(f), f.err
+}
+
+func (s Settings) service(f folder) cluster.Service {
 	if s.Slots <= 0 {
 		s.Slots = 2 * runtime.NumCPU()
 	}
-	f := openFolder(s)
 	service := cluster.Service{Name: Name, Actor: func(n *cluster.Node) *actor.Props {
 		o := openService(n, s, f)
 		return actor.PropsFromProducer(func() actor.Actor { return &service{node: n, open: o} }, actor.WithMailbox(actor.UnboundedLockfree()))
@@ -62,7 +70,7 @@ func openFolder(s Settings) (f folder) {
 	if s.Dir != "" {
 		d, err := disk.Open(s.Dir, disk.Options{Log: s.Log})
 		if err != nil {
-			return folder{err: fmt.Errorf("the node's folder for workflows cannot be used: %w", err)}
+			return folder{err: err}
 		}
 		f.disk = d
 	}

@@ -84,8 +84,11 @@ func TestStartWithoutDisk(t *testing.T) {
 	}
 }
 
-// A folder that cannot be used is told to each caller.
+// Open says that a folder cannot be used; without it each caller is told.
 func TestStartWithABadFolder(t *testing.T) {
+	if _, err := (Settings{Dir: "/dev/null/x"}).Open(); err == nil || !strings.HasPrefix(err.Error(), "/dev/null/x") {
+		t.Errorf("a folder that cannot be is opened: %v", err)
+	}
 	b := &bedOf{t: t}
 	n := b.join("a", Settings{Dir: "/dev/null/x", Tasks: Tasks(echo)})
 	if _, err := Start(within(t), n, "x", echo.Bind(Value("x"))); !errors.Is(err, phalanx.ErrUnavailable) || !strings.Contains(err.Error(), "/dev/null/x") {

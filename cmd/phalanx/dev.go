@@ -27,6 +27,9 @@ const (
 // inMemory is a warning to everyone that starts nodes. The documents have it too.
 const inMemory = "Objects are in memory only: once all nodes were stopped or killed, everything is gone."
 
+// onDisk says what outlives the nodes. It stands behind inMemory.
+const onDisk = "With --dir a node keeps the runs of workflows in a folder: they go on when it starts over it again."
+
 // devSettings are the settings that dev hands on to its children.
 var devSettings = []string{"http", "memory", "inline-limit", "shards", "voters", "fanout", "deadline", "pprof", "log-level"}
 

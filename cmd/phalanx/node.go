@@ -88,15 +88,19 @@ type ready struct {
 
 // node runs a node until ctx ends.
 func (a *app) node(ctx context.Context, s *settings) error {
+	log := logrus.New()
+	log.SetOutput(a.stderr)
+	log.SetLevel(s.logLevel)
+	runs, err := workflow.Settings{Dir: s.dir, Log: log}.Open()
+	if err != nil {
+		return configError("dir: %w", err)
+	}
 	l, t, err := listenHTTP(s)
 	if err != nil {
 		return err
 	}
-	log := logrus.New()
-	log.SetOutput(a.stderr)
-	log.SetLevel(s.logLevel)
 	s.cluster.Logger = log
-	s.cluster.Services = []cluster.Service{barrier.Service(), workflow.Settings{Dir: s.dir, Log: log}.Service()}
+	s.cluster.Services = []cluster.Service{barrier.Service(), runs}
 	s.cluster.Kinds = map[string]func(*cluster.Node) *actor.Props{bench.Kind: bench.Agent}
 
 	var waits atomic.Value // string
@@ -130,9 +134,6 @@ func (a *app) node(ctx context.Context, s *settings) error {
 		return leave(n, s.leaveTimeout, log)
 	})
 	front.Open(httpapi.New(servedNode(n), options), func() { _ = left() })
-	if err := folderError(ctx, n, s.dir); err != nil {
-		return errors.Join(err, finish(), left())
-	}
 	r := ready{Node: n.ID(), Control: n.ControlAddr(), Data: n.DataAddr()}
 	switch {
 	case l == nil:
