@@ -3,9 +3,7 @@ package workflow
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -102,12 +100,12 @@ func (l *incarnation) free(runs []core.Released) {
 				l.o.settings.Log.Warnf("the checkpoint %s cannot be deleted: %v", p, err)
 			}
 		}
-		ctx, cancel := context.WithTimeout(l.ctx, time.Minute)
-		defer cancel()
-		for _, id := range objects {
+		for _, id := range objects { // each has its time: ten thousand take longer than one
+			ctx, cancel := context.WithTimeout(l.ctx, time.Minute)
 			if err := l.o.node.Delete(ctx, id); err != nil && !gone(err) {
-				l.o.settings.Log.Debugf("the object %s cannot be deleted: %v", id, err)
+				l.o.settings.Log.Warnf("the object %s cannot be deleted: %v", id, err)
 			}
+			cancel()
 		}
 	})
 }
@@ -126,7 +124,8 @@ func drop[K comparable](all map[string]map[K]bool, run string, results bool) (go
 	return gone
 }
 
-// putAgain makes an object of a checkpoint on the disk again, for a node that has asked.
+// putAgain makes an object of a checkpoint on the disk again, for a node that has asked. A node that asks meanwhile asks
+// again later.
 func (l *incarnation) putAgain(from phalanx.NodeID, m flow.Restore) {
 	answer := flow.Restored{Number: m.Number}
 	root := l.o.node.System().Root
@@ -134,6 +133,12 @@ func (l *incarnation) putAgain(from phalanx.NodeID, m flow.Restore) {
 		l.o.postFrom(root, l.o.pid, from, answer)
 		return
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.putting[m.Object] {
+		return
+	}
+	l.putting[m.Object] = true
 	l.wait.Go(func() {
 		ctx, cancel := context.WithTimeout(l.ctx, diskWait)
 		defer cancel()
@@ -149,6 +154,9 @@ func (l *incarnation) putAgain(from phalanx.NodeID, m flow.Restore) {
 		case !errors.Is(err, phalanx.ErrNotFound):
 			answer.Failed = err.Error()
 		}
+		l.mu.Lock()
+		delete(l.putting, m.Object)
+		l.mu.Unlock()
 		l.o.postFrom(root, l.o.pid, from, answer)
 	})
 }
@@ -157,53 +165,37 @@ func (l *incarnation) putAgain(from phalanx.NodeID, m flow.Restore) {
 type restoring struct {
 	blob   core.Blob
 	object phalanx.ObjectID
+	number uint64       // set by the actor
 	done   chan<- error // of capacity 1
 }
 
 // notRestoring says that nobody waits for it any more.
 type notRestoring struct{ *restoring }
 
-// restoration asks one node after the other.
-type restoration struct {
-	*restoring
-	at   phalanx.NodeID
-	next []phalanx.NodeID
-	why  []string
-}
-
+// restore takes a wish for an object.
 func (s *service) restore(c actor.Context, m *restoring) {
 	o := s.open
 	o.number++
-	w := &restoration{restoring: m, next: append([]phalanx.NodeID(nil), o.members...)}
-	o.restores[o.number] = w
-	s.restoreNext(c, o.number, w)
+	m.number = o.number
+	o.restores[m.number] = m
+	s.restorer(c, flow.Wish{Number: m.number, Blob: m.blob, Object: m.object})
 }
 
-// restoreNext asks the next node. The caller's context bounds how long it waits for each.
-func (s *service) restoreNext(c actor.Context, number uint64, w *restoration) {
-	if len(w.next) == 0 {
-		delete(s.open.restores, number)
-		w.done <- &phalanx.Error{Op: "workflow", Object: w.object, Kind: phalanx.ErrLost,
-			Err: fmt.Errorf("no node has it or its checkpoint any more %s", strings.Join(w.why, "; "))}
-		return
-	}
-	w.at, w.next = w.next[0], w.next[1:]
-	s.post(c, w.at, flow.Restore{Number: number, Blob: w.blob, Object: w.object})
-}
-
-func (s *service) restored(c actor.Context, from phalanx.NodeID, m flow.Restored) {
-	w := s.open.restores[m.Number]
-	switch {
-	case w == nil || w.at != from:
-	case m.Done:
-		delete(s.open.restores, m.Number)
-		w.done <- nil
-	default:
-		if m.Failed != "" {
-			w.why = append(w.why, fmt.Sprintf("(node %s: %s)", from, m.Failed))
+// restorer gives the wishes for objects an event, and carries out its effects.
+func (s *service) restorer(c actor.Context, ev flow.RestorerEvent) {
+	o := s.open
+	for _, e := range o.restorer.Step(s.node.Now(), ev) {
+		switch e := e.(type) {
+		case flow.AskFor:
+			s.post(c, e.To, e.Restore)
+		case flow.Granted:
+			if m := o.restores[e.Number]; m != nil {
+				delete(o.restores, e.Number)
+				m.done <- e.Err
+			}
 		}
-		s.restoreNext(c, m.Number, w)
 	}
+	s.wake(c)
 }
 
 // putBack has the object of a checkpoint put again.
@@ -213,7 +205,7 @@ func (o *open) putBack(ctx context.Context, b core.Blob, id phalanx.ObjectID) er
 
 func putBack(ctx context.Context, root *actor.RootContext, pid *actor.PID, b core.Blob, id phalanx.ObjectID) error {
 	done := make(chan error, 1)
-	m := &restoring{b, id, done}
+	m := &restoring{blob: b, object: id, done: done}
 	root.Send(pid, m)
 	select {
 	case err := <-done:

@@ -26,15 +26,16 @@ type incarnation struct {
 
 	attempts map[core.AttemptID]context.CancelCauseFunc
 
-	mu    sync.Mutex
-	kept  map[string]map[phalanx.ObjectID]bool // by run: its objects of which this node knows; true: the run ends with it
-	blobs map[string]map[string]bool           // by run: places on the disk; true: the run ends with it
+	mu      sync.Mutex
+	putting map[phalanx.ObjectID]bool            // objects of checkpoints that are being put
+	kept    map[string]map[phalanx.ObjectID]bool // by run: its objects of which this node knows; true: the run ends with it
+	blobs   map[string]map[string]bool           // by run: places on the disk; true: the run ends with it
 }
 
 func newIncarnation(o *open) *incarnation {
 	r := &runner{tasks: o.settings.Tasks, store: nodeStore{o.node}, log: o.settings.Log, grace: attemptGrace}
 	l := &incarnation{o: o, runner: r, member: flow.NewMember(o.settings.offer(o.diskName())), attempts: map[core.AttemptID]context.CancelCauseFunc{},
-		kept: map[string]map[phalanx.ObjectID]bool{}, blobs: map[string]map[string]bool{}}
+		kept: map[string]map[phalanx.ObjectID]bool{}, blobs: map[string]map[string]bool{}, putting: map[phalanx.ObjectID]bool{}}
 	l.ctx, l.stop = context.WithCancelCause(context.Background())
 	l.findBlobs()
 	return l

@@ -37,7 +37,6 @@ type open struct {
 	pid      *actor.PID // of the actor
 	self     phalanx.NodeID
 	view     core.Members
-	members  []phalanx.NodeID
 	life     *incarnation // of the incarnation self
 	follows  phalanx.NodeID
 	followed uint64 // the epoch of the controller on follows
@@ -47,7 +46,8 @@ type open struct {
 	joiner   flow.Joiner
 	cutting  sync.Mutex // one long letter at a time
 	streams  uint64     // of cutting
-	restores map[uint64]*restoration
+	restorer *flow.Restorer
+	restores map[uint64]*restoring
 
 	controller *actor.PID // here; nil: none
 	epoch      uint64
@@ -66,7 +66,7 @@ func openService(n *cluster.Node, s Settings, f folder) *open {
 			os.Exit(exitOutlived)
 		}
 	}
-	o := &open{node: n, settings: s, guard: actors.StopOnPanic(s.Log), caller: flow.NewCaller(), calls: map[uint64]*asked{}, restores: map[uint64]*restoration{}}
+	o := &open{node: n, settings: s, guard: actors.StopOnPanic(s.Log), caller: flow.NewCaller(), calls: map[uint64]*asked{}, restorer: flow.NewRestorer(), restores: map[uint64]*restoring{}}
 	var first [8]byte
 	_, _ = rand.Read(first[:]) // numbers of an earlier process of the same name may be under way
 	o.number = binary.BigEndian.Uint64(first[:]) >> 16

@@ -10,6 +10,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/logging"
 	"github.com/phalanx-go/phalanx/messages"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
@@ -46,6 +47,7 @@ func (s *service) Receive(c actor.Context) {
 	if s.wakeup.Due(c) {
 		s.call(c, flow.CallerTick{})
 		s.member(c, flow.Local{Event: core.Tick{}})
+		s.restorer(c, flow.Tick{})
 		return
 	}
 	switch m := c.Message().(type) {
@@ -64,7 +66,7 @@ func (s *service) Receive(c actor.Context) {
 			s.node.WantLease()
 		}
 	case *messages.WorkflowLetter:
-		if from, to, letter, err := messages.WorkflowFromProto(m); err == nil && to == s.open.self {
+		if from, to, letter, err := messages.WorkflowFromProto(m); s.good(m.GetFrom(), err) && to == s.open.self {
 			s.heard(c, from, letter)
 		}
 	case local:
@@ -93,10 +95,9 @@ func (s *service) Receive(c actor.Context) {
 	case *restoring:
 		s.restore(c, m)
 	case notRestoring:
-		for n, w := range s.open.restores {
-			if w.restoring == m.restoring {
-				delete(s.open.restores, n)
-			}
+		if s.open.restores[m.number] == m.restoring {
+			delete(s.open.restores, m.number)
+			s.restorer(c, flow.Unwished{Number: m.number})
 		}
 	case actors.Crash:
 		panic(m)
@@ -112,17 +113,14 @@ func (s *service) viewed(c actor.Context, m cluster.Viewed) {
 		o.rebirth(m.Self)
 	}
 	nodes, _ := m.View.IDs(Name)
-	o.members = nodes
 	o.view = core.Members{View: core.ViewNumber{Boot: m.View.Restarts, Number: m.View.Number}, Nodes: nodes}
 	if o.controller != nil {
 		c.Send(o.controller, flow.View{Members: o.view})
 	}
-	s.call(c, flow.Around{Self: m.Self, Nodes: nodes})
-	for n, w := range o.restores {
-		if !m.View.Has(w.at) {
-			s.restoreNext(c, n, w)
-		}
-	}
+	around := flow.Around{Self: m.Self, Nodes: nodes}
+	s.call(c, around)
+	s.restorer(c, around)
+	o.joiner.Keep(nodes)
 }
 
 // heard takes a letter of a node.
@@ -160,22 +158,30 @@ func (s *service) heard(c actor.Context, from phalanx.NodeID, letter any) {
 			o.life.putAgain(from, m)
 		}
 	case flow.Restored:
-		s.restored(c, from, m)
+		s.restorer(c, flow.Answered{From: from, Restored: m})
 	case flow.Piece:
 		b := o.joiner.Join(from, m)
 		if b == nil {
 			return
 		}
 		l := &messages.WorkflowLetter{}
-		if err := proto.Unmarshal(b, l); err != nil {
+		if !s.good(string(from), proto.Unmarshal(b, l)) {
 			return
 		}
-		if by, to, whole, err := messages.WorkflowFromProto(l); err == nil && by == from && to == o.self {
+		if by, to, whole, err := messages.WorkflowFromProto(l); s.good(string(from), err) && by == from && to == o.self {
 			if _, again := whole.(flow.Piece); !again {
 				s.heard(c, from, whole)
 			}
 		}
 	}
+}
+
+// good reports whether a letter can be read.
+func (s *service) good(from string, err error) bool {
+	if err != nil {
+		s.node.Log().WithError(err).WithField(logging.Peer, from).Warn("refused a message about workflows")
+	}
+	return err == nil
 }
 
 // post sends a letter to a node.
@@ -265,6 +271,9 @@ func (s *service) wake(c actor.Context) {
 		if a, some := s.open.life.member.Due(); some && (!ok || a < at) {
 			at, ok = a, true
 		}
+	}
+	if a, some := s.open.restorer.Due(); some && (!ok || a < at) {
+		at, ok = a, true
 	}
 	s.wakeup.Set(c, s.node.Now(), at, ok)
 }

@@ -5,6 +5,7 @@
 //     what is written, and answers the requests of clients;
 //   - Member is an executor that fetches recorded outputs which are too many for an order;
 //   - Caller has the calls of this node's clients reach the node that leads, and repeats them;
+//   - Restorer has the objects of checkpoints put again by nodes that have these;
 //   - Cut and Joiner take letters apart that are too long for one message, and put them together.
 //
 // A Caller guarantees that each call ends once: with the controller's answer, or with an error that says which node has

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/phalanx-go/phalanx"
 )
@@ -77,6 +78,15 @@ func (j *Joiner) Join(from phalanx.NodeID, p Piece) []byte {
 	return nil
 }
 
+// Keep drops what is there of letters of all but these senders.
+func (j *Joiner) Keep(senders []phalanx.NodeID) {
+	for _, from := range slices.Clone(j.order) {
+		if !slices.Contains(senders, from) {
+			j.Forget(from)
+		}
+	}
+}
+
 // Forget drops what is there of a letter of a sender.
 func (j *Joiner) Forget(from phalanx.NodeID) {
 	l := j.letters[from]
@@ -85,10 +95,5 @@ func (j *Joiner) Forget(from phalanx.NodeID) {
 	}
 	delete(j.letters, from)
 	j.bytes -= len(l.bytes)
-	for i, n := range j.order {
-		if n == from {
-			j.order = append(j.order[:i], j.order[i+1:]...)
-			break
-		}
-	}
+	j.order = slices.DeleteFunc(j.order, func(n phalanx.NodeID) bool { return n == from })
 }

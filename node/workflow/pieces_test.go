@@ -73,3 +73,21 @@ func TestPiecesAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// Nothing stays of the letters of nodes that have left.
+func TestJoinerKeepsMembersOnly(t *testing.T) {
+	var j Joiner
+	for _, from := range []phalanx.NodeID{"a", "b", "c"} {
+		j.Join(from, Piece{Stream: 1, Size: 2, Bytes: []byte("x")})
+	}
+	j.Keep([]phalanx.NodeID{"b"})
+	if len(j.letters) != 1 || j.letters["b"] == nil || j.bytes != 1 || len(j.order) != 1 {
+		t.Errorf("%d letters of %d bytes stay, of %q", len(j.letters), j.bytes, j.order)
+	}
+	if got := j.Join("a", Piece{Stream: 1, Offset: 1, Size: 2, Bytes: []byte("y")}); got != nil {
+		t.Errorf("the rest of a letter makes %q", got)
+	}
+	if got := j.Join("b", Piece{Stream: 1, Offset: 1, Size: 2, Bytes: []byte("y")}); string(got) != "xy" {
+		t.Errorf("a letter of a member is %q", got)
+	}
+}
