@@ -92,22 +92,22 @@ func (s *service) application(c actor.Context) {
 	case *StartRun:
 		s.starting(c, m)
 	case *AwaitRun:
-		s.asks(c, "result", m.ID, core.AwaitResult{ID: m.ID}, m.Deadline, func(a core.Answer, err error) any {
+		s.asks(c, "result", m.ID, &asked{call: core.AwaitResult{ID: m.ID}}, m.Deadline, func(a core.Answer, err error) any {
 			if err == nil && a.Result != nil && a.Result.Failed != "" {
 				err = failure("result", m.ID, phalanx.ErrFailed, &RunError{m.ID, a.Result.Failed})
 			}
 			return &RunEnded{m.ID, err}
 		})
 	case *GetStatus:
-		s.asks(c, "status", m.ID, core.GetStatus{ID: m.ID}, m.Deadline, func(a core.Answer, err error) any { return &RunStatus{status(m.ID, a), err} })
+		s.asks(c, "status", m.ID, &asked{call: core.GetStatus{ID: m.ID}}, m.Deadline, func(a core.Answer, err error) any { return &RunStatus{status(m.ID, a), err} })
 	case *CancelRun:
-		s.asks(c, "cancel", m.ID, core.CancelRun{ID: m.ID, Cause: m.Cause}, m.Deadline, changed(m.ID))
+		s.asks(c, "cancel", m.ID, &asked{call: core.CancelRun{ID: m.ID, Cause: m.Cause}}, m.Deadline, changed(m.ID))
 	case *ResumeRun:
-		s.asks(c, "resume", m.ID, core.ResumeRun{ID: m.ID, With: m.With}, m.Deadline, changed(m.ID))
+		s.asks(c, "resume", m.ID, &asked{call: core.ResumeRun{ID: m.ID, With: m.With}}, m.Deadline, changed(m.ID))
 	case *SignalRun:
-		s.asks(c, "signal", m.ID, core.SignalRun{ID: m.ID, Name: m.Name, Key: m.Key, Bytes: m.Bytes}, m.Deadline, changed(m.ID))
+		s.asks(c, "signal", m.ID, &asked{call: core.SignalRun{ID: m.ID, Name: m.Name, Key: m.Key, Bytes: m.Bytes}}, m.Deadline, changed(m.ID))
 	case *ForgetRun:
-		s.asks(c, "forget", m.ID, core.ForgetRun{ID: m.ID}, m.Deadline, changed(m.ID))
+		s.asks(c, "forget", m.ID, &asked{call: core.ForgetRun{ID: m.ID}}, m.Deadline, changed(m.ID))
 	case actor.AutoReceiveMessage, actor.SystemMessage, *actors.Woken:
 	default:
 		actors.Unknown(c, "service of workflows")
@@ -129,16 +129,7 @@ func (s *service) starting(c actor.Context, m *StartRun) {
 		}
 		return
 	}
-	within := m.Deadline
-	if within <= 0 {
-		within = callWithin
-	}
-	to, root := c.Sender(), c.ActorSystem().Root
-	s.ask(c, &asked{call: core.StartRun{ID: m.ID, Key: rand.Text()}, graph: form, work: work, deadline: time.Now().Add(within), end: func(a core.Answer) {
-		if to != nil {
-			root.Send(to, answer(a, named("start", m.ID, a.Err)))
-		}
-	}})
+	s.asks(c, "start", m.ID, &asked{call: core.StartRun{ID: m.ID, Key: rand.Text()}, graph: form, work: work}, m.Deadline, answer)
 }
 
 // prepare returns the recorded form of the workflow of a run.

@@ -93,16 +93,18 @@ func named(op, id string, err error) error {
 }
 
 // asks makes a call for an actor.
-func (s *service) asks(c actor.Context, op, id string, what core.Call, within time.Duration, reply func(core.Answer, error) any) {
+func (s *service) asks(c actor.Context, op, id string, a *asked, within time.Duration, reply func(core.Answer, error) any) {
 	if within <= 0 {
 		within = callWithin
 	}
 	to, root := c.Sender(), c.ActorSystem().Root
-	s.ask(c, &asked{call: what, deadline: time.Now().Add(within), end: func(a core.Answer) {
+	a.deadline = time.Now().Add(within)
+	a.end = func(answer core.Answer) {
 		if to != nil {
-			root.Send(to, reply(a, named(op, id, a.Err)))
+			root.Send(to, reply(answer, named(op, id, answer.Err)))
 		}
-	}})
+	}
+	s.ask(c, a)
 }
 
 // invalidID says what is wrong with the id of a run.

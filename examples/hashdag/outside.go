@@ -117,6 +117,8 @@ func (o outside) check(sums []string) error {
 			return fmt.Errorf("%s: %w", f.Name(), err)
 		}
 		switch {
+		case number < 0 || number >= len(sums):
+			return fmt.Errorf("%s is of task %d, which there is none of", f.Name(), number)
 		case seen[number]:
 			return fmt.Errorf("task %d has taken effect twice", number)
 		case sum != sums[number]:

@@ -316,10 +316,14 @@ func (t *Tenure) fill(to phalanx.NodeID, reply Reply, raw []ledger.Row) {
 			if r.Key != o.Row {
 				continue
 			}
-			if v, err := t.codec.Decode(r.Value, 0); err == nil {
-				b, _ := v.(core.OutputBytes)
-				o.Output.Bytes, o.Row = b.Bytes, ""
+			v, err := t.codec.Decode(r.Value, 0)
+			b, is := v.(core.OutputBytes)
+			if err != nil || !is {
+				reply.Answer = core.Answer{Err: &phalanx.Error{Op: "workflow", Kind: phalanx.ErrCorrupt, Err: fmt.Errorf("row %s is no output: %v", r.Key, err)}}
+				t.emit(Respond{To: to, Reply: reply})
+				return
 			}
+			o.Output.Bytes, o.Row = b.Bytes, ""
 		}
 		if o.Row != "" && o.Output.Bytes == nil {
 			reply.Answer = core.Answer{Err: &phalanx.Error{Op: "workflow", Kind: phalanx.ErrDeleted, Err: errors.New("the run was just forgotten")}}
