@@ -81,6 +81,10 @@ func (a *instance) Receive(c actor.Context) {
 		a.remembered(c, m)
 	case *asked:
 		a.ask(c, m)
+	case givenUp:
+		if m.t == a.tenure {
+			a.step(c, ledger.ForReplica{Event: core.GiveUp{Epoch: m.t.epoch}})
+		}
 	case *messages.LedgerHello:
 		if h, err := messages.LedgerHelloFromProto(m); a.good(c, err) {
 			a.step(c, ledger.Heard{Hello: h})
