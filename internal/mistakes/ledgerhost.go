@@ -29,4 +29,10 @@ var aroundLedger = []Mistake{
 		"node/ledger/boot.go", "if number > 0 && b.alone {", "if false {"),
 	mistake(Tests, "a member enters the cluster in which it is",
 		"node/ledger/boot.go", "if c.boot.number == 0 { // a member", "if true { // a member"),
+	mistake(Tests, "a node that begins waits for hosts that refuse connections",
+		"node/ledger/core.go", "c.forBoot(ledger.NotListening(ev))", "_ = ev"),
+	mistake(Finder("workflow TestControllerEndsAfterAPanic"), "a controller's core that has panicked is asked again as the actor ends",
+		"workflow/controller.go", "	k.broken = true", "	k.broken = false"),
+	mistake(Finder("protocol/ledger TestGiveUp"), "a tenure goes on although its controller gives it up",
+		"protocol/ledger/core.go", "			c.endTenure() // so that the leadership ends, too", ""),
 }

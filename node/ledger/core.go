@@ -76,6 +76,8 @@ func (c *Core) Step(now time.Duration, ev Event) []Effect {
 		c.boot.until = max(c.boot.until, ev.Until)
 	case Recorded:
 		c.recorded(ev)
+	case NotListening:
+		c.forBoot(ledger.NotListening(ev))
 	case Leave:
 		c.leaving = true
 	}

@@ -69,6 +69,8 @@ func (a *instance) Receive(c actor.Context) {
 		a.step(c, viewed(m))
 	case cluster.Leased:
 		a.step(c, ledger.Leased{Until: m.Until})
+	case cluster.Refused:
+		a.step(c, ledger.NotListening{Address: m.Address})
 	case loaded:
 		a.loaded(c, m)
 	case fromBeside:
