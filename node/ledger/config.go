@@ -3,8 +3,8 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/phalanx-go/phalanx/protocol/ledger"
 )
@@ -56,7 +56,7 @@ func (c Config) Validate() error {
 	switch {
 	case c.Address == "":
 		return errors.New("ledger: the node has no address")
-	case len(c.Host) > MaxAddress || !utf8.ValidString(c.Host):
+	case len(c.Host) > MaxAddress || strings.ToValidUTF8(c.Host, "") != c.Host:
 		return fmt.Errorf("ledger: the host's name has at most %d bytes of UTF-8, not %.100q", MaxAddress, c.Host)
 	case c.Disk != 0 && (c.Disk >= 1<<48 || c.Opened == 0 || c.Run == 0):
 		return errors.New("ledger: the disk's id, or the number of its opening, cannot be")
