@@ -74,6 +74,13 @@ type (
 		Epoch uint64 `json:"epoch"`
 		Runs  int    `json:"runs"`
 	}
+
+	// ControllerFailed says that the controller of an epoch has ended by itself on this node: it has panicked, or
+	// cannot read the ledger. After Pause the node gives up to lead, and another controller follows.
+	ControllerFailed struct {
+		Epoch uint64        `json:"epoch"`
+		Pause time.Duration `json:"pause_ns"`
+	}
 )
 
 // Kind returns the name of the type.
@@ -86,6 +93,7 @@ func (RecoveryBegan) Kind() string      { return "RecoveryBegan" }
 func (TaskUndone) Kind() string         { return "TaskUndone" }
 func (CheckpointFailed) Kind() string   { return "CheckpointFailed" }
 func (ControllerTookOver) Kind() string { return "ControllerTookOver" }
+func (ControllerFailed) Kind() string   { return "ControllerFailed" }
 
 func (e RunStarted) String() string { return fmt.Sprintf("run %q has begun (%s)", e.ID, e.UID) }
 
@@ -125,4 +133,8 @@ func (e CheckpointFailed) String() string {
 
 func (e ControllerTookOver) String() string {
 	return fmt.Sprintf("this node decides for all runs of workflows now, in epoch %d: %d go on", e.Epoch, e.Runs)
+}
+
+func (e ControllerFailed) String() string {
+	return fmt.Sprintf("the controller of workflows of epoch %d has failed on this node: in %v the node gives up to lead, and another controller follows", e.Epoch, e.Pause)
 }

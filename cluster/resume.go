@@ -2,12 +2,30 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"syscall"
 )
 
 // Resume belongs to a service whose disk remembers a cluster.
 type Resume struct {
 	Addresses []string // control addresses of nodes to ask besides Config.Seeds
+}
+
+// Refused tells a service with a Resume that the host of a control address has refused a connection: no process
+// listens there.
+type Refused struct{ Address string }
+
+// refused tells services why a connection could not be made.
+func (n *Node) refused(address string, why error) {
+	if !errors.Is(why, syscall.ECONNREFUSED) {
+		return
+	}
+	for _, s := range n.cfg.Services {
+		if s.Resume != nil {
+			n.system.Root.Send(n.system.NewLocalPID(s.Name), Refused{address})
+		}
+	}
 }
 
 // way is how an incarnation comes into a cluster.

@@ -108,3 +108,34 @@ func TestMembersOfAnotherClusterEnter(t *testing.T) {
 		t.Error(fmt.Sprint(b.View()))
 	}
 }
+
+// A service hears that no process listens at an address which it has sent something to, and hears it again.
+func TestServiceHearsOfRefusedConnections(t *testing.T) {
+	const nobody = "127.0.0.1:1"
+	heard := make(chan string, 100)
+	service := cluster.Service{Name: "resuming", Resume: &cluster.Resume{}, Actor: func(n *cluster.Node) *actor.Props {
+		return actor.PropsFromFunc(func(c actor.Context) {
+			switch m := c.Message().(type) {
+			case *actor.Started:
+				n.Begin(1)
+				c.Send(actor.NewPID(nobody, "resuming"), &actor.Touch{})
+			case cluster.Refused:
+				heard <- m.Address
+				c.Send(actor.NewPID(nobody, "resuming"), &actor.Touch{})
+			}
+		})
+	}}
+	if _, err := joinFor(t, time.Minute, cluster.Config{Name: "a", Services: []cluster.Service{service}}); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		select {
+		case at := <-heard:
+			if at != nobody {
+				t.Errorf("%s refuses connections", at)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("it has not heard of it within a minute")
+		}
+	}
+}

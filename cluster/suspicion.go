@@ -61,6 +61,7 @@ func (l *life) down(node phalanx.NodeID, number uint64) actors.NodeDown {
 
 // controlBroken hears of a broken connection for actors' messages.
 func (n *Node) controlBroken(address string, err error) {
+	n.refused(address, err)
 	if l := n.life.Load(); l != nil {
 		l.controlBroken(address, err)
 	}

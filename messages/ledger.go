@@ -15,6 +15,7 @@ const (
 	MaxLedgerLetter = 4 << 20
 	MaxLedgerRows   = 1 << 20 // of one part of a snapshot
 	maxLedgerText   = ledger.MaxAddress
+	maxLedgerNumber = 1 << 62 // of terms, views and boots
 )
 
 // LedgerHelloToProto returns h as it travels.
@@ -44,6 +45,9 @@ func LedgerHelloFromProto(m *LedgerHello) (ledger.Hello, error) {
 	}
 	if n := max(len(m.GetReplicas()), len(h.Voters), len(h.Wanted)); n > ledger.MaxPlaces {
 		return ledger.Hello{}, badLedger("a hello names %d replicas; at most %d can be", n, ledger.MaxPlaces)
+	}
+	if max(h.Lead.Term, h.Boot, h.View) > maxLedgerNumber {
+		return ledger.Hello{}, badLedger("a hello has a number that cannot be: nothing greater could follow it")
 	}
 	if h.Disk >= 1<<48 || h.Replica != 0 && h.Replica>>16 != h.Disk {
 		return ledger.Hello{}, badLedger("a hello names a disk or a replica that cannot be")
@@ -96,7 +100,7 @@ func UnmarshalLedgerRecord(b []byte) (core.Record, error) {
 	if err := proto.Unmarshal(b, m); err != nil {
 		return core.Record{}, badLedger("a record: %w", err)
 	}
-	if m.GetNumber() == 0 || len(m.GetNode()) > maxLedgerText || len(m.GetAddress()) > maxLedgerText {
+	if m.GetNumber() == 0 || m.GetNumber() > maxLedgerNumber || len(m.GetNode()) > maxLedgerText || len(m.GetAddress()) > maxLedgerText {
 		return core.Record{}, badLedger("a record cannot be")
 	}
 	return core.Record{Number: m.GetNumber(), Node: m.GetNode(), Address: m.GetAddress()}, nil

@@ -19,6 +19,7 @@ func TestLedgerHello(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := anyOf[ledger.Hello]().Draw(t, "hello")
 		h.Address, h.Disk = "a:1", h.Disk>>16
+		h.Lead.Term, h.Boot, h.View = h.Lead.Term>>2, h.Boot>>2, h.View>>2
 		h.Replica = h.Disk<<16 | h.Replica&0xffff
 		for i := range h.Replicas {
 			h.Replicas[i] = ledger.Place{Replica: h.Replicas[i].Replica | 1, Address: "b:2"}
@@ -45,6 +46,7 @@ func TestLedgerLimits(t *testing.T) {
 	many := make([]uint64, ledger.MaxPlaces+1)
 	for i, m := range []*LedgerHello{
 		{}, {Address: long}, {Address: "a", Node: long}, {Address: "a", Host: long}, {Address: "a", LeadAddress: long}, {Address: "a", Voters: many}, {Address: "a", Wanted: many},
+		{Address: "a", LeadTerm: 1<<62 + 1}, {Address: "a", Boot: 1<<62 + 1}, {Address: "a", View: 1<<62 + 1},
 		{Address: "a", Disk: 1 << 48}, {Address: "a", Disk: 1, Replica: 1}, {Address: "a", Replicas: []*LedgerPlace{{Replica: 1}}}, {Address: "a", Replicas: []*LedgerPlace{nil}},
 	} {
 		if _, err := LedgerHelloFromProto(m); !errors.Is(err, phalanx.ErrInternal) {
@@ -67,7 +69,7 @@ func TestLedgerRecord(t *testing.T) {
 	if got, err := UnmarshalLedgerRecord(MarshalLedgerRecord(r)); got != r || err != nil {
 		t.Errorf("%+v: %v", got, err)
 	}
-	for _, b := range [][]byte{nil, {0xff}, MarshalLedgerRecord(core.Record{Number: 1, Node: strings.Repeat("x", maxLedgerText+1)})} {
+	for _, b := range [][]byte{nil, {0xff}, MarshalLedgerRecord(core.Record{Number: 1<<62 + 1}), MarshalLedgerRecord(core.Record{Number: 1, Node: strings.Repeat("x", maxLedgerText+1)})} {
 		if _, err := UnmarshalLedgerRecord(b); !errors.Is(err, phalanx.ErrInternal) {
 			t.Errorf("%x: %v", b, err)
 		}

@@ -18,8 +18,12 @@ import (
 // controller is the actor of one tenure. It ends with the tenure, and the tenure with it: after a panic this node gives
 // the tenure up, and the next controller reads the ledger anew.
 type controller struct {
-	tenure  durable.Tenure
-	core    *flow.Tenure
+	tenure durable.Tenure
+	core   interface {
+		Begin() []flow.TenureEffect
+		Step(now time.Duration, ev flow.TenureEvent) []flow.TenureEffect
+		Due() (at time.Duration, ok bool)
+	}
 	clock   func() time.Duration
 	post    func(to phalanx.NodeID, letter any) // to the service of a node
 	log     logrus.FieldLogger
@@ -27,6 +31,7 @@ type controller struct {
 	publish func(core.News)
 	wakeup  actors.Wakeup
 	out     bool // the tenure was given up
+	broken  bool // the core has panicked: what it would do next was never decided as a whole
 }
 
 // inputBudget is how many bytes of recorded outputs go with an order; executors get the others one by one.
@@ -58,7 +63,7 @@ func (k *controller) Receive(c actor.Context) {
 	case *actor.Started:
 		k.carryOut(c, k.core.Begin())
 	case *actor.Stopping:
-		k.step(c, flow.Ended{})
+		k.end(c)
 	case *actor.Stopped:
 		close(k.ended)
 	case appended:
@@ -118,7 +123,23 @@ func (k *controller) asked(c actor.Context, m flow.Asked) {
 }
 
 func (k *controller) step(c actor.Context, ev flow.TenureEvent) {
-	k.carryOut(c, k.core.Step(k.clock(), ev))
+	if k.broken {
+		return
+	}
+	k.broken = true
+	effects := k.core.Step(k.clock(), ev)
+	k.broken = false
+	k.carryOut(c, effects)
+}
+
+// end has the core answer those that wait. An actor that panics as it stops would never have stopped.
+func (k *controller) end(c actor.Context) {
+	defer func() {
+		if why := recover(); why != nil {
+			k.log.Errorf("the controller of workflows has panicked as it ended: %v", why)
+		}
+	}()
+	k.step(c, flow.Ended{})
 }
 
 func (k *controller) carryOut(c actor.Context, effects []flow.TenureEffect) {

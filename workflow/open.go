@@ -9,7 +9,6 @@ import (
 	"os"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
@@ -21,7 +20,6 @@ import (
 	"github.com/phalanx-go/phalanx/messages"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
-	"github.com/phalanx-go/phalanx/workflow/internal/keeper"
 )
 
 // open is the state that outlives the actor's instance, which another one follows after a panic: attempts go on.
@@ -51,6 +49,7 @@ type open struct {
 
 	controller *actor.PID // here; nil: none
 	epoch      uint64
+	failures   failures
 
 	stop context.CancelFunc // ends the log
 	wait sync.WaitGroup     // for it
@@ -104,7 +103,7 @@ func (o *open) begin(root *actor.RootContext, self *actor.PID) {
 	})
 }
 
-// lead hosts the controller of a tenure until one of them has ended.
+// lead hosts the controller of a tenure until both have ended.
 func (o *open) lead(ctx context.Context, root *actor.RootContext, self *actor.PID, t durable.Tenure) {
 	ended := make(chan struct{})
 	ledger, err := strconv.ParseUint(o.disk.Identity().Cluster, 16, 64)
@@ -120,9 +119,11 @@ func (o *open) lead(ctx context.Context, root *actor.RootContext, self *actor.PI
 	pid, err := root.SpawnNamed(o.guard.Guard(props), fmt.Sprintf("%s-%d", Name, t.Epoch()))
 	if err != nil {
 		o.settings.Log.Errorf("the controller of workflows cannot begin: %v", err)
+		o.giveUp(ctx, t)
 		return
 	}
 	root.Send(self, leading{pid, t.Epoch()})
+	began := o.node.Now()
 	select {
 	case <-t.Done():
 	case <-ctx.Done():
@@ -131,21 +132,9 @@ func (o *open) lead(ctx context.Context, root *actor.RootContext, self *actor.PI
 	root.Stop(pid)
 	<-ended
 	root.Send(self, led{pid})
-	select {
-	case <-t.Done():
-		return
-	case <-ctx.Done():
-		return
-	case <-time.After(afterPanic):
-	}
-	// The controller has panicked, or cannot lead. The next one needs a greater epoch: the replica begins anew.
-	if pid, ok := o.node.Service(keeper.Name); ok {
-		root.Send(pid, actors.Crash{})
-	}
+	o.failures.lived(o.node.Now() - began)
+	o.giveUp(ctx, t)
 }
-
-// afterPanic is the pause before a controller that has ended by itself is followed by the next one.
-const afterPanic = 500 * time.Millisecond
 
 // rebirth begins the life of an incarnation of the node.
 func (o *open) rebirth(self phalanx.NodeID) {

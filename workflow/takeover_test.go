@@ -161,6 +161,24 @@ func TestPanics(t *testing.T) {
 	controller := actor.NewPID(service.Address, fmt.Sprintf("%s-%d", Name, r.uid.Epoch))
 	n.System().Root.Send(controller, actors.Crash{})
 	stopped(t, events, controller.Id)
+	keeper := ""
+	happens(t, events, func(e actors.Event) bool {
+		if r, is := e.(actors.ActorRestarted); is {
+			keeper = r.Actor
+		}
+		f, is := e.(actors.ControllerFailed)
+		return is && f.Epoch == r.uid.Epoch && f.Pause == 500*time.Millisecond
+	})
+	happens(t, events, func(e actors.Event) bool {
+		if r, is := e.(actors.ActorRestarted); is {
+			keeper = r.Actor
+		}
+		o, is := e.(actors.ControllerTookOver)
+		return is && o.Epoch > r.uid.Epoch && o.Runs == 1
+	})
+	if keeper != "" {
+		t.Errorf("%s was restarted for a panic of the controller", keeper)
+	}
 	n.System().Root.Send(service, actors.Crash{})
 	close(g.open)
 	if got := result(t, r, nil); got != 2 || e.String() != "one two" {
@@ -175,14 +193,23 @@ func TestPanics(t *testing.T) {
 // stopped waits until an actor was stopped by a panic.
 func stopped(t *testing.T, events <-chan actors.Event, id string) {
 	t.Helper()
+	happens(t, events, func(e actors.Event) bool {
+		s, is := e.(actors.ActorStopped)
+		return is && strings.Contains(s.Actor, id)
+	})
+}
+
+// happens waits for an event.
+func happens(t *testing.T, events <-chan actors.Event, want func(actors.Event) bool) {
+	t.Helper()
 	for {
 		select {
 		case e := <-events:
-			if s, is := e.(actors.ActorStopped); is && strings.Contains(s.Actor, id) {
+			if want(e) {
 				return
 			}
 		case <-time.After(20 * time.Second):
-			t.Fatalf("the actor %s was not stopped", id)
+			t.Fatal("what was to happen has not, within 20 s")
 		}
 	}
 }

@@ -37,6 +37,9 @@ type Tenure interface {
 	// Stalled reports whether the oldest append waits for so long that nothing is to be dispatched. It
 	// turns false before the append that ends that is done.
 	Stalled() bool
+	// GiveUp ends this tenure, since its owner cannot go on: another one follows, here or on another node. It does
+	// not wait.
+	GiveUp()
 	// Done is closed when this tenure has ended: it appends nothing more. Calls of done that come then are
 	// of Appends made before.
 	Done() <-chan struct{}

@@ -17,7 +17,7 @@ func (b *book) put(replica uint64, address string) {
 		return
 	}
 	if i := b.index(replica); i >= 0 {
-		if b.places[i].Address == address {
+		if i == len(b.places)-1 && b.places[i].Address == address {
 			return
 		}
 		b.places = slices.Delete(b.places, i, i+1)

@@ -20,6 +20,7 @@ type boot struct {
 	record  ledger.Record // of this tenure
 	known   bool          // the record is
 	epoch   uint64
+	again   time.Duration // when the core hears again that it leads, after a Record that has failed; 0: it has
 }
 
 // atOnceAlone is BootConfig.AloneAfter of a node that starts and knows no other one.
@@ -35,6 +36,12 @@ func (c *Core) newBoot() {
 	c.boot.core = ledger.NewBoot(cfg)
 	c.boot.held, c.boot.number = false, 0
 	c.forBoot(ledger.BootTick{})
+	c.bootLeads()
+}
+
+// bootLeads tells the Boot what the ledger has recorded, if the own replica leads and that is known.
+func (c *Core) bootLeads() {
+	c.boot.again = 0
 	if c.boot.known {
 		c.forBoot(ledger.Leads{Record: c.boot.record})
 	}
@@ -47,6 +54,9 @@ func (c *Core) bootDue() (time.Duration, bool) {
 	due, ok := c.boot.core.Due()
 	if c.boot.held {
 		due, ok = min(due, c.boot.until), true
+	}
+	if c.boot.again > 0 {
+		due, ok = min(due, c.boot.again), true
 	}
 	return due, ok
 }
@@ -70,6 +80,9 @@ func (c *Core) tickBoot() {
 	if held := number > 0 && c.now < b.until; held != b.held || number != b.number {
 		b.held, b.number = held, number
 		c.forBoot(ledger.Lease{Held: held, Number: number})
+	}
+	if b.again > 0 && b.again <= c.now {
+		c.bootLeads()
 	}
 	if at, ok := b.core.Due(); ok && at <= c.now {
 		c.forBoot(ledger.BootTick{})
@@ -131,7 +144,7 @@ func (c *Core) recorded(ev Recorded) {
 	}
 	if ev.Failed {
 		c.forBoot(ledger.LeadsNoMore{})
-		c.forBoot(ledger.Leads{Record: c.boot.record})
+		c.boot.again = c.now + c.cfg.SeekEvery
 		return
 	}
 	if !c.boot.known {
@@ -139,7 +152,7 @@ func (c *Core) recorded(ev Recorded) {
 		if ev.Record.Number == 0 { // of the cluster in which the ledger was created; nobody has to be asked about that
 			c.boot.record = ledger.Record{Number: 1, Node: c.cfg.Name}
 		}
-		c.forBoot(ledger.Leads{Record: c.boot.record})
+		c.bootLeads()
 		return
 	}
 	c.forBoot(ledger.Recorded{Number: ev.Record.Number})
@@ -149,5 +162,5 @@ func (c *Core) bootEndsTenure() {
 	if c.boot.known {
 		c.forBoot(ledger.LeadsNoMore{})
 	}
-	c.boot.known = false
+	c.boot.known, c.boot.again = false, 0
 }

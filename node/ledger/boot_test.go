@@ -119,6 +119,25 @@ func TestTwoOfThreeBeginTheClusterAnew(t *testing.T) {
 	}
 }
 
+// The third one is not waited for if its host refuses connections, and for 10 s if it is silent.
+func TestHostThatRefusesIsNotWaitedFor(t *testing.T) {
+	for _, refuses := range []bool{true, false} {
+		w := restarting(t, 1, "a", "b", "c")
+		w.refuses = refuses
+		for _, h := range w.hosts {
+			h.kill()
+		}
+		w.run(5 * time.Second)
+		began := w.now
+		w.hosts[0].start()
+		w.hosts[1].start()
+		w.until("cluster of two", 15*time.Second, func() bool { return w.together(1) })
+		if took := w.now - began; refuses != (took < 3*time.Second) || !refuses && took < 10*time.Second {
+			t.Errorf("with a host that refuses connections (%v) the cluster begins after %v", refuses, took)
+		}
+	}
+}
+
 // A node of the cluster before that lives on enters the one that was begun anew, or begins it.
 func TestSurvivorIsInTheNewCluster(t *testing.T) {
 	for seed := range worlds(8) {

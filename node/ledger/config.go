@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/phalanx-go/phalanx/protocol/ledger"
@@ -54,6 +56,8 @@ func (c Config) Validate() error {
 	switch {
 	case c.Address == "":
 		return errors.New("ledger: the node has no address")
+	case len(c.Host) > MaxAddress || strings.ToValidUTF8(c.Host, "") != c.Host:
+		return fmt.Errorf("ledger: the host's name has at most %d bytes of UTF-8, not %.100q", MaxAddress, c.Host)
 	case c.Disk != 0 && (c.Disk >= 1<<48 || c.Opened == 0 || c.Run == 0):
 		return errors.New("ledger: the disk's id, or the number of its opening, cannot be")
 	case d.Copies != 1 && d.Copies != 3 && d.Copies != 5:

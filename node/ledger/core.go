@@ -31,7 +31,8 @@ type Core struct {
 	since   time.Duration // it does
 	settled []uint64      // the voters before the change that is under way; nil: not known yet
 	disks   map[uint64]*disk
-	want    []uint64 // the last Want of this tenure; nil: none
+	want    []uint64      // the last Want of this tenure; nil: none
+	looks   time.Duration // when the leader looks again which disks there are
 
 	leaving  bool
 	keeps    bool   // the host was told that the replica stays behind
@@ -76,6 +77,8 @@ func (c *Core) Step(now time.Duration, ev Event) []Effect {
 		c.boot.until = max(c.boot.until, ev.Until)
 	case Recorded:
 		c.recorded(ev)
+	case NotListening:
+		c.forBoot(ledger.NotListening(ev))
 	case Leave:
 		c.leaving = true
 	}
@@ -134,6 +137,7 @@ func (c *Core) viewed(v Viewed) {
 		c.leaving = m.Leaving
 	}
 	c.remember()
+	c.looks = c.now
 	if v.Number != old.Number && !c.began {
 		c.seek.next, c.seek.pause = min(c.seek.next, c.now), 0 // the leader hears soon of a disk that comes or leaves
 	}

@@ -8,6 +8,7 @@ import (
 // creation is the way of an empty folder into a ledger.
 type creation struct {
 	asked   bool          // the host makes or binds a replica
+	ledger  uint64        // of that one
 	since   time.Duration // the node has waited for the answers of members
 	waiting bool
 	silent  []string // members that have not answered yet
@@ -37,7 +38,7 @@ func (c *Core) create() {
 	if len(c.make.silent) > 0 && c.now-c.make.since < c.cfg.CreateAfter {
 		return
 	}
-	c.make.asked = true
+	c.make.asked, c.make.ledger = true, c.cfg.Run
 	c.emit(Create{Ledger: c.cfg.Run})
 }
 
@@ -53,6 +54,14 @@ func (c *Core) adopt(h Hello) {
 	if c.make.asked || c.failed != nil {
 		return
 	}
-	c.make.asked = true
+	c.make.asked, c.make.ledger = true, h.Ledger
 	c.emit(Adopt{Ledger: h.Ledger})
+}
+
+// ledger returns the ledger of this node, also while the host binds the folder to it; 0: it has none yet.
+func (c *Core) ledger() uint64 {
+	if c.cfg.Ledger == 0 {
+		return c.make.ledger
+	}
+	return c.cfg.Ledger
 }

@@ -20,7 +20,7 @@ type disk struct {
 	heard       time.Duration
 }
 
-// maxDisks bounds how many disks a node knows. More take no replica.
+// maxDisks bounds how many disks a node knows. More take no replica while all of these may be there still.
 const maxDisks = 1024
 
 // note takes up what a disk says. It returns false if the disk was opened elsewhere since.
@@ -30,7 +30,7 @@ func (c *Core) note(h Hello) bool {
 	}
 	d := c.disks[h.Disk]
 	if d == nil {
-		if len(c.disks) >= maxDisks {
+		if len(c.disks) >= maxDisks && !c.forgetDisk() {
 			return true
 		}
 		d = &disk{id: h.Disk}
@@ -39,9 +39,32 @@ func (c *Core) note(h Hello) bool {
 	if h.Opened < d.opened || h.Opened == d.opened && d.run != 0 && h.Run != d.run {
 		return false
 	}
+	was := *d
 	*d = disk{id: h.Disk, replica: h.Replica, node: h.Node, address: h.Address, host: h.Host, opened: h.Opened, run: h.Run,
 		temporary: h.Temporary, failed: h.Failed, heard: c.now}
+	fresh := c.now-was.heard < c.cfg.FreshFor
+	if was.heard = c.now; was != *d || !fresh {
+		c.looks = c.now
+	}
 	return true
+}
+
+// forgetDisk forgets the disk that was not heard for the longest time, of those that are gone and hold no replica of the
+// group, and reports whether there is one: a temporary folder has a new id each time that its node starts.
+func (c *Core) forgetDisk() bool {
+	var oldest *disk
+	for _, d := range c.all() {
+		if d.id == c.cfg.Disk || c.state(d.replica) != gone || slices.Contains(c.group.Voters, d.replica) || slices.Contains(c.want, d.replica) {
+			continue
+		}
+		if oldest == nil || d.heard < oldest.heard {
+			oldest = d
+		}
+	}
+	if oldest != nil {
+		delete(c.disks, oldest.id)
+	}
+	return oldest != nil
 }
 
 // sawReplica notes a sign of life of a replica.

@@ -9,7 +9,8 @@ import (
 type Effect interface{ effect() }
 
 type (
-	// Say asks to bring a Hello to the node at an address, as Heard.
+	// Say asks to bring a Hello to the node at an address, as Heard. NotListening answers it if its host refuses the
+	// connection.
 	Say struct {
 		To    string
 		Hello Hello

@@ -57,6 +57,9 @@ type (
 		Failed bool
 	}
 
+	// NotListening says that the host of an address has refused a connection: no process listens there.
+	NotListening struct{ Address string }
+
 	// Leave says that the node is about to leave: its replica hands over.
 	Leave struct{}
 )
@@ -69,16 +72,17 @@ type Member struct {
 	Leaving bool
 }
 
-func (Tick) event()       {}
-func (Viewed) event()     {}
-func (Heard) event()      {}
-func (Letter) event()     {}
-func (Opened) event()     {}
-func (Failed) event()     {}
-func (ForReplica) event() {}
-func (Leased) event()     {}
-func (Recorded) event()   {}
-func (Leave) event()      {}
+func (Tick) event()         {}
+func (Viewed) event()       {}
+func (Heard) event()        {}
+func (Letter) event()       {}
+func (Opened) event()       {}
+func (Failed) event()       {}
+func (ForReplica) event()   {}
+func (Leased) event()       {}
+func (Recorded) event()     {}
+func (NotListening) event() {}
+func (Leave) event()        {}
 
 // Hello is what a node says of itself, and of what it knows.
 type Hello struct {

@@ -86,8 +86,13 @@ func (c *Core) heard(h Hello) {
 		return
 	}
 	c.make.answered(h)
-	if h.Ledger != 0 && c.cfg.Ledger != 0 && h.Ledger != c.cfg.Ledger {
-		c.meet(h)
+	if h.Ledger != 0 && c.ledger() == 0 {
+		c.adopt(h)
+	}
+	if h.Ledger != 0 && h.Ledger != c.ledger() { // what it knows is of another ledger
+		if c.ledger() != 0 {
+			c.meet(h)
+		}
 		if h.Asks {
 			c.say(h.Address, Hello{}) // it has to know as well, and may be in no view of this node's
 		}
@@ -135,9 +140,6 @@ func (c *Core) learn(h Hello) {
 	sure := h.Lead.Address == h.Address && h.Lead.Replica != 0 && h.Lead.Term >= c.lead.Term
 	for _, p := range h.Replicas {
 		c.book.hint(p, sure && p.Replica != c.id)
-	}
-	if c.cfg.Ledger == 0 {
-		c.adopt(h)
 	}
 	c.led(h.Lead, false)
 	if sure && h.Lead.Replica == c.lead.Replica && !h.Asks {

@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/phalanx-go/phalanx/protocol/ledger"
 )
@@ -13,12 +14,13 @@ func (c *Core) beginTenure() {
 	for _, d := range c.disks {
 		d.node = "" // it may have joined again
 	}
+	c.looks = c.now
 	c.seek.next = c.now // others hear of it, and say which disks there are
 }
 
 // grouped takes up which replicas there are, and tells of a change that has ended.
 func (c *Core) grouped(g ledger.Group) {
-	c.group = g
+	c.group, c.looks = g, c.now
 	for _, id := range g.Voters {
 		d := c.disks[diskOf(id)]
 		if d == nil {
@@ -47,6 +49,10 @@ func (c *Core) choose() {
 	if !c.began || c.replica == nil || !c.group.Settled || c.view.Number == 0 {
 		return
 	}
+	if c.now < c.looks {
+		return
+	}
+	c.looks = c.now + lookEvery
 	all := c.all()
 	if c.want != nil && !slices.Equal(c.want, c.group.Voters) {
 		for _, id := range without(c.want, c.group.Voters) {
@@ -60,6 +66,10 @@ func (c *Core) choose() {
 		c.wants(c.chosen(all))
 	}
 }
+
+// lookEvery is how often the leader looks at least which disks are there still: at all of them, which is too much work for
+// each step. It looks at once when a node tells it news.
+const lookEvery = 100 * time.Millisecond
 
 // wants tells the replica which ones are wanted, if that is news.
 func (c *Core) wants(ids []uint64) {

@@ -38,6 +38,7 @@ type world struct {
 	met      int
 	stream   uint64
 
+	refuses  bool // the hosts of nodes that are not up refuse connections; else they are silent
 	clusters bool // nodes come into clusters by themselves; else all that are there are in one view
 	begun    []*cluster
 }
@@ -294,6 +295,9 @@ func (h *host) do(e node.Effect) {
 			return
 		}
 		w.to(e.To, func(o *host) { o.step(node.Heard{Hello: e.Hello}) })
+		if w.refuses && !slices.ContainsFunc(w.hosts, func(o *host) bool { return o.up && o.address() == e.To }) {
+			h.later(time.Millisecond, func() { h.step(node.NotListening{Address: e.To}) })
+		}
 	case node.Post:
 		if h.deaf {
 			return

@@ -281,3 +281,34 @@ func TestPromisesThatWaitAreBounded(t *testing.T) {
 		t.Errorf("replica 2 has entry %d", m.disk.now.applied)
 	}
 }
+
+// A tenure whose controller cannot go on ends: the next one is on another replica if there is one, and has all rows.
+func TestGiveUp(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		t.Run(fmt.Sprint(n, " replicas"), func(t *testing.T) {
+			b := newBench(t, n, Config{})
+			l := b.leader()
+			epoch := l.lead.term
+			b.step(l, GiveUp{Epoch: epoch - 1})
+			b.run(time.Second)
+			if ends := of[TenureEnded](b, 0); len(ends) != 0 {
+				t.Fatalf("a tenure that has ended before is given up: %v", ends)
+			}
+			b.step(l, Append{Epoch: epoch, Number: 1, Rows: []Row{{Key: "k", Value: []byte("v")}}})
+			b.run(time.Second)
+			b.step(l, GiveUp{Epoch: epoch})
+			b.step(l, Append{Epoch: epoch, Number: 2, Rows: []Row{{Key: "late", Value: []byte("v")}}})
+			if r := of[Refused](b, 1); len(r) != 1 || r[0].Reason != Fenced {
+				t.Errorf("an append of a tenure that was given up: %v", r)
+			}
+			b.run(500 * time.Millisecond)
+			begins := of[TenureBegan](b, 0)
+			if ends := of[TenureEnded](b, 1); len(ends) != 1 || len(begins) != 1 || begins[0].Epoch <= epoch {
+				t.Fatalf("the tenure %d ends with %v, and %v follow", epoch, ends, begins)
+			}
+			if next := b.leader(); n > 1 == (next.id == 1) {
+				t.Errorf("replica %d leads next", next.id)
+			}
+		})
+	}
+}

@@ -190,6 +190,10 @@ func (c *Core) take(ev Event) {
 		if c.lead != nil {
 			c.handOver("its node is about to leave")
 		}
+	case GiveUp:
+		if c.serves(ev.Epoch) {
+			c.endTenure() // so that the leadership ends, too
+		}
 	case SnapshotSent:
 		c.snapshotSent(ev.To, raft.SnapshotFinish)
 	case SnapshotFailed:

@@ -38,7 +38,8 @@
 //   - Send: brings the bytes to that replica's address, and calls Receive there. From is the replica
 //     that the connection is from. Addresses are the host's affair. Nothing is repeated by the host.
 //   - TenureBegan, TenureEnded: starts and ends the controller. After TenureEnded the controller may
-//     still append for a while: that is refused.
+//     still append for a while: that is refused. A controller that fails in between has the tenure
+//     end (GiveUp): the next one begins with a new epoch.
 //   - Done, Refused: answers one Append. After Refused with Fenced the outcome is not known.
 //   - Stalled: dispatches nothing while it is on.
 //   - Readable, NotReadable: answers one Read. A host that may not read here asks the leader's.

@@ -44,6 +44,10 @@ type (
 	// HandOver asks a leader to transfer its leadership, since its node is about to go.
 	HandOver struct{}
 
+	// GiveUp asks to end the tenure Epoch, since its controller cannot go on: another one follows, on another
+	// replica if there is one.
+	GiveUp struct{ Epoch uint64 }
+
 	// SnapshotSent says that all rows of a SendSnapshot have arrived at To.
 	SnapshotSent struct{ To uint64 }
 
@@ -68,6 +72,7 @@ func (Read) event()            {}
 func (Left) event()            {}
 func (Want) event()            {}
 func (HandOver) event()        {}
+func (GiveUp) event()          {}
 func (SnapshotSent) event()    {}
 func (SnapshotFailed) event()  {}
 func (SnapshotArrived) event() {}

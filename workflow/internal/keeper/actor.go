@@ -69,6 +69,8 @@ func (a *instance) Receive(c actor.Context) {
 		a.step(c, viewed(m))
 	case cluster.Leased:
 		a.step(c, ledger.Leased{Until: m.Until})
+	case cluster.Refused:
+		a.step(c, ledger.NotListening{Address: m.Address})
 	case loaded:
 		a.loaded(c, m)
 	case fromBeside:
@@ -81,6 +83,10 @@ func (a *instance) Receive(c actor.Context) {
 		a.remembered(c, m)
 	case *asked:
 		a.ask(c, m)
+	case givenUp:
+		if m.t == a.tenure {
+			a.step(c, ledger.ForReplica{Event: core.GiveUp{Epoch: m.t.epoch}})
+		}
 	case *messages.LedgerHello:
 		if h, err := messages.LedgerHelloFromProto(m); a.good(c, err) {
 			a.step(c, ledger.Heard{Hello: h})

@@ -52,13 +52,13 @@ var _ durable.Log = (*Keeper)(nil)
 
 // New returns the Keeper of a node. It works once its Service does. The error names a setting that cannot be.
 func New(s Settings) (*Keeper, error) {
-	times := s.Times
-	times.Address, times.Disk = "any", 0
-	if err := times.Validate(); err != nil {
-		return nil, err
-	}
 	if s.Host == "" {
 		s.Host, _ = os.Hostname() // without, all disks count as of different machines
+	}
+	times := s.Times
+	times.Address, times.Disk, times.Host = "any", 0, s.Host
+	if err := times.Validate(); err != nil {
+		return nil, err
 	}
 	k := &Keeper{settings: s, run: random(), changed: make(chan struct{}), parts: map[uint64]chan string{}}
 	k.ctx, k.end = context.WithCancel(context.Background())

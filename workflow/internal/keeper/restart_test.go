@@ -63,3 +63,18 @@ func TestSurvivorEntersTheNewCluster(t *testing.T) {
 		t.Errorf("the last tenure has %d rows", s.Rows)
 	}
 }
+
+// All processes are killed, and two start again on hosts of which the third one's refuses connections: they do not wait for
+// that, as they would for a host that is silent.
+func TestRestartDoesNotWaitForHostsThatRefuse(t *testing.T) {
+	all, _ := processes(t)
+	for _, p := range all {
+		p.kill()
+		p.place.Alone = 10 * time.Minute // the test ends before
+	}
+	a, b := all[0].again(time.Minute), all[1].again(time.Minute)
+	in, also := a.await("that it has joined", joined), b.await("that it has joined", joined)
+	if in.Cluster != also.Cluster || in.Restarts != 1 || also.Restarts != 1 {
+		t.Errorf("the clusters of the two are %+v and %+v", in, also)
+	}
+}

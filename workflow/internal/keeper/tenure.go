@@ -72,6 +72,12 @@ func (t *tenure) Append(rows []core.Row, done func(error)) {
 // Confirm implements durable.Tenure.
 func (t *tenure) Confirm(done func(error)) { t.ask(&asked{t: t, done: done}) }
 
+// givenUp says that the owner of a tenure cannot go on.
+type givenUp struct{ t *tenure }
+
+// GiveUp implements durable.Tenure.
+func (t *tenure) GiveUp() { t.root.Send(t.keeper, givenUp{t}) }
+
 func (t *tenure) ask(m *asked) {
 	t.mu.Lock()
 	ended := t.ended

@@ -1,0 +1,71 @@
+package workflow
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
+
+	"github.com/phalanx-go/phalanx/actors"
+	flow "github.com/phalanx-go/phalanx/node/workflow"
+)
+
+// fragile is a core that panics.
+type fragile struct{ steps int }
+
+func (f *fragile) Begin() []flow.TenureEffect       { return nil }
+func (f *fragile) Due() (at time.Duration, ok bool) { return 0, false }
+
+func (f *fragile) Step(time.Duration, flow.TenureEvent) []flow.TenureEffect {
+	f.steps++
+	panic("a broken invariant")
+}
+
+// A controller whose core panics ends, also if it panics as it ends. A core that has panicked decides nothing more.
+func TestControllerEndsAfterAPanic(t *testing.T) {
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	for name, do := range map[string]func(*actor.RootContext, *actor.PID){
+		"as it works": func(root *actor.RootContext, pid *actor.PID) { root.Send(pid, flow.Tick{}) },
+		"as it ends":  func(root *actor.RootContext, pid *actor.PID) { root.Stop(pid) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			system := actors.NewSystem("x", log)
+			ended := make(chan struct{})
+			core := &fragile{}
+			props := actor.PropsFromProducer(func() actor.Actor {
+				return &controller{core: core, clock: func() time.Duration { return 0 }, log: log, ended: ended}
+			})
+			pid, err := system.Root.SpawnNamed(actors.StopOnPanic(log).Guard(props), "controller")
+			if err != nil {
+				t.Fatal(err)
+			}
+			do(system.Root, pid)
+			select {
+			case <-ended:
+			case <-time.After(time.Minute):
+				t.Fatal("the controller has not ended within a minute")
+			}
+			if core.steps != 1 {
+				t.Errorf("the core has been asked %d times", core.steps)
+			}
+		})
+	}
+}
+
+// Controllers that fail one soon after the other begin ever more seldom, until one goes on for a minute.
+func TestPausesAfterFailures(t *testing.T) {
+	var f failures
+	for i, want := range []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second, 30 * time.Second} {
+		f.lived(59 * time.Second)
+		if got := f.next(); got != want {
+			t.Errorf("failure %d: %v, want %v", i+1, got, want)
+		}
+	}
+	f.lived(time.Minute)
+	if got := f.next(); got != 500*time.Millisecond {
+		t.Errorf("after a minute: %v", got)
+	}
+}
