@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,8 +10,8 @@ import (
 	"github.com/phalanx-go/phalanx/internal/poll"
 )
 
-// checkpoints returns the files of checkpoints in folders.
-func checkpoints(t *testing.T, dirs ...string) (all []string) {
+// checkpoints returns the files of the checkpoints of some bytes.
+func checkpoints(t *testing.T, dirs []string, size int) (all []string) {
 	t.Helper()
 	for _, dir := range dirs {
 		entries, err := os.ReadDir(filepath.Join(dir, "blobs"))
@@ -18,7 +19,7 @@ func checkpoints(t *testing.T, dirs ...string) (all []string) {
 			t.Fatal(err)
 		}
 		for _, e := range entries {
-			if e.Name()[0] != '.' {
+			if i, err := e.Info(); err == nil && e.Name()[0] != '.' && i.Size() >= int64(size) && i.Size() < int64(size)+1000 {
 				all = append(all, filepath.Join(dir, "blobs", e.Name()))
 			}
 		}
@@ -26,73 +27,78 @@ func checkpoints(t *testing.T, dirs ...string) (all []string) {
 	return all
 }
 
-// An output whose last copy and whose checkpoint are lost is made again: whether the disk does not have the checkpoint
-// any more, or has other bytes.
-func TestALostCheckpointIsMadeAgain(t *testing.T) {
-	for _, corrupt := range []bool{false, true} {
-		var e effects
-		big := Func0("big", 1, func(Context) ([]byte, error) { e.add("big"); return bytes.Repeat([]byte{7}, 300_000), nil }).With(NoEffect)
-		use := Func2("use", 1, func(_ Context, b []byte, s string) (int, error) { return len(b), nil }).With(NoEffect)
-		bed, dir := &bedOf{t: t}, t.TempDir()
-		n := bed.join("a", Settings{Dir: dir})
-		m := bed.join("b", Settings{Tasks: Tasks(big)})
-		made := big.Bind()
-		r, err := Start(within(t), n, "r", use.Bind(made, Event[string]("go", made)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		poll.Until(t, "the checkpoint", func() bool { return len(checkpoints(t, dir)) == 1 })
-		bed.join("c", Settings{Tasks: Tasks(big, use)})
-		die(m)
-		file := checkpoints(t, dir)[0]
-		if corrupt {
-			b, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b[200_000]++
-			if err := os.WriteFile(file, b, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		} else if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
-		if err := Signal(within(t), n, "r", "go", "key", []byte(`"go"`)); err != nil {
-			t.Fatal(err)
-		}
-		if got := result(t, r, nil); got != 300_000 || e.count("big") != 2 {
-			t.Errorf("corrupt %v: %d bytes, made %d times", corrupt, got, e.count("big"))
-		}
-	}
-}
-
-// A copy of a checkpoint that a disk has lost is written again as the other one is read.
-func TestALostCopyIsWrittenAgain(t *testing.T) {
-	var e effects
-	g := newGate()
-	big := Func0("big", 1, func(Context) ([]byte, error) { e.add("big"); return bytes.Repeat([]byte{7}, 300_000), nil }).With(NoEffect)
-	use := Func2("use", 1, func(c Context, b []byte, s string) (int, error) { return len(b), g.pass(c, "use") }).With(NoEffect)
-	bed, dirs := three(t, Tasks())
-	m := bed.join("m", Settings{Tasks: Tasks(big)})
-	made := big.Bind()
-	r, err := Start(within(t), bed.nodes[0], "r", use.Bind(made, Event[string]("go", made)))
+func spoil(t *testing.T, file string) {
+	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	poll.Until(t, "both checkpoints", func() bool { return len(checkpoints(t, dirs...)) == 2 })
-	bed.join("o", Settings{Tasks: Tasks(use)})
-	die(m)
-	lost := checkpoints(t, dirs...)[0] // the nodes are asked in the order of their names
-	if err := os.Remove(lost); err != nil {
+	b[len(b)/2]++
+	if err := os.WriteFile(file, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Signal(within(t), bed.nodes[0], "r", "go", "key", []byte(`"go"`)); err != nil {
-		t.Fatal(err)
+}
+
+// Checkpoints that are lost, or corrupt, while no node has their outputs in memory: an output of which no copy is good is made
+// again; of one that has a good one the other is written again.
+func TestLostCheckpoints(t *testing.T) {
+	const none, bad, half = 300_000, 310_000, 320_000 // bytes of outputs: no copy is left; a corrupt one is; a good one is
+	var e effects
+	g := newGate()
+	big := Func1("big", 1, func(_ Context, n int) ([]byte, error) {
+		e.add(fmt.Sprint(n))
+		return bytes.Repeat([]byte{7}, n), nil
+	}).With(NoEffect)
+	use := Func2("use", 1, func(c Context, b []byte, s string) (int, error) {
+		if len(b) == half {
+			return len(b), g.pass(c, "use")
+		}
+		return len(b), nil
+	}).With(NoEffect)
+	mark := Func1("mark", 1, func(_ Context, b []byte) (int, error) { e.add("mark"); return 0, nil }) // it begins after all is durable that came before
+	tasks := Tasks(big, use, mark)
+	b, dirs := three(t, tasks)
+	sizes := []int{none, bad, half}
+	for _, n := range sizes {
+		made, event := big.Bind(Value(n)), Event[string]("go")
+		if n == half {
+			event = After(event, mark.Bind(made))
+		}
+		if _, err := Start(within(t), b.nodes[0], fmt.Sprint(n), use.Bind(made, event)); err != nil {
+			t.Fatal(err)
+		}
+		poll.Until(t, "two copies", func() bool { return len(checkpoints(t, dirs, n)) == 2 })
+	}
+	poll.Until(t, "what is durable", func() bool { return e.count("mark") == 1 })
+	all := startAgain(t, b, dirs, tasks, func() {
+		for _, n := range sizes {
+			files := checkpoints(t, dirs, n)
+			if n == none || n == bad {
+				_ = os.Remove(files[1])
+			}
+			switch n {
+			case none, half:
+				_ = os.Remove(files[0]) // of half the first that is asked: nodes are asked in order
+			case bad:
+				spoil(t, files[0])
+			}
+		}
+	})
+	for _, n := range sizes {
+		if err := Signal(within(t), all[0], fmt.Sprint(n), "go", "key", []byte(`"go"`)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	g.await(t)
-	poll.Until(t, "the copy", func() bool { return len(checkpoints(t, dirs...)) == 2 })
+	poll.Until(t, "the copy", func() bool { return len(checkpoints(t, dirs, half)) == 2 })
 	close(g.open)
-	if got := result(t, r, nil); got != 300_000 || e.count("big") != 1 {
-		t.Errorf("%d bytes, made %d times", got, e.count("big"))
+	for _, n := range sizes {
+		r, err := Attach[int](within(t), all[0], fmt.Sprint(n))
+		want := 2
+		if n == half {
+			want = 1
+		}
+		if got := result(t, r, err); got != n || e.count(fmt.Sprint(n)) != want {
+			t.Errorf("%d bytes, want %d; made %d times, want %d", got, n, e.count(fmt.Sprint(n)), want)
+		}
 	}
 }
