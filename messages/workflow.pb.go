@@ -840,6 +840,7 @@ type WorkflowOutput struct {
 	Recorded      bool                   `protobuf:"varint,3,opt,name=recorded,proto3" json:"recorded,omitempty"`
 	Bytes         []byte                 `protobuf:"bytes,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	Error         string                 `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	Names         []string               `protobuf:"bytes,6,rep,name=names,proto3" json:"names,omitempty"` // how the ids of the objects begin that a result names
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -907,6 +908,13 @@ func (x *WorkflowOutput) GetError() string {
 		return x.Error
 	}
 	return ""
+}
+
+func (x *WorkflowOutput) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
 }
 
 type WorkflowSaved struct {
@@ -1687,13 +1695,14 @@ const file_messages_workflow_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\rR\x04task\x12\x10\n" +
 	"\x03gen\x18\x02 \x01(\rR\x03gen\x122\n" +
 	"\aattempt\x18\x03 \x01(\v2\x18.phalanx.WorkflowAttemptR\aattempt\x12/\n" +
-	"\x06output\x18\x04 \x01(\v2\x17.phalanx.WorkflowOutputR\x06output\"\x84\x01\n" +
+	"\x06output\x18\x04 \x01(\v2\x17.phalanx.WorkflowOutputR\x06output\"\x9a\x01\n" +
 	"\x0eWorkflowOutput\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x03R\x04size\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x12\x1a\n" +
 	"\brecorded\x18\x03 \x01(\bR\brecorded\x12\x14\n" +
 	"\x05bytes\x18\x04 \x01(\fR\x05bytes\x12\x14\n" +
-	"\x05error\x18\x05 \x01(\tR\x05error\"c\n" +
+	"\x05error\x18\x05 \x01(\tR\x05error\x12\x14\n" +
+	"\x05names\x18\x06 \x03(\tR\x05names\"c\n" +
 	"\rWorkflowSaved\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\rR\x04task\x12\x10\n" +
 	"\x03gen\x18\x02 \x01(\rR\x03gen\x12,\n" +

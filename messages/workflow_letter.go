@@ -37,7 +37,7 @@ func WorkflowToProto(from, to phalanx.NodeID, letter any) (*WorkflowLetter, erro
 	case workflow.Release:
 		r := &WorkflowRelease{Serial: m.Serial}
 		for _, run := range m.Runs {
-			r.Runs = append(r.Runs, &WorkflowReleased{Run: fromUID(run.Run), Results: run.Results})
+			r.Runs = append(r.Runs, &WorkflowReleased{Run: fromUID(run.Run), Results: run.Results, Spares: run.Spares})
 		}
 		l.Epoch, l.Message = m.Epoch, &WorkflowLetter_Release{r}
 	case workflow.Tell:
@@ -48,6 +48,14 @@ func WorkflowToProto(from, to phalanx.NodeID, letter any) (*WorkflowLetter, erro
 		l.Epoch, l.Message = m.Epoch, &WorkflowLetter_Busy{fromAttemptID(m.ID)}
 	case workflow.Report:
 		l.Epoch, l.Message = m.Epoch, &WorkflowLetter_Report{fromReport(m)}
+	case workflow.Beaten:
+		l.Epoch, l.Message = m.Epoch, &WorkflowLetter_Beaten{&WorkflowBeaten{Id: fromAttemptID(m.ID), Progress: m.Progress}}
+	case workflow.Keeps:
+		k := &WorkflowKeeps{}
+		for _, u := range m.Runs {
+			k.Runs = append(k.Runs, fromUID(u))
+		}
+		l.Epoch, l.Message = m.Epoch, &WorkflowLetter_Keeps{k}
 	case workflow.BlobWritten:
 		l.Epoch, l.Message = m.Epoch, &WorkflowLetter_BlobWritten{&WorkflowBlobWritten{Blob: fromBlob(m.Blob), Disk: m.Disk, Failed: fromText(m.Failed), Missing: m.Missing}}
 	case workflow.Freed:
@@ -75,7 +83,9 @@ func WorkflowToProto(from, to phalanx.NodeID, letter any) (*WorkflowLetter, erro
 	case node.Restore:
 		l.Message = &WorkflowLetter_Restore{&WorkflowRestore{Number: m.Number, Blob: fromBlob(m.Blob), Object: string(m.Object)}}
 	case node.Restored:
-		l.Message = &WorkflowLetter_Restored{&WorkflowRestored{Number: m.Number, Done: m.Done, Failed: fromText(m.Failed)}}
+		l.Message = &WorkflowLetter_Restored{&WorkflowRestored{Number: m.Number, Done: m.Done, Failed: fromText(m.Failed), Disk: m.Disk, Lost: m.Lost}}
+	case node.Copy:
+		l.Message = &WorkflowLetter_Copy{&WorkflowCopy{Blob: fromBlob(m.Blob), Object: string(m.Object), Size: m.Size, Digest: fromDigest(m.Digest)}}
 	case node.Piece:
 		l.Message = &WorkflowLetter_Piece{&WorkflowPiece{Stream: m.Stream, Offset: uint64(m.Offset), Size: uint64(m.Size), Bytes: m.Bytes}}
 	default:
@@ -110,7 +120,7 @@ func WorkflowFromProto(l *WorkflowLetter) (from, to phalanx.NodeID, letter any, 
 	case *WorkflowLetter_Release:
 		r := workflow.Release{Epoch: e, Serial: m.Release.GetSerial()}
 		for _, run := range m.Release.GetRuns() {
-			r.Runs = append(r.Runs, workflow.Released{Run: f.uid(run.GetRun()), Results: run.GetResults()})
+			r.Runs = append(r.Runs, workflow.Released{Run: f.uid(run.GetRun()), Results: run.GetResults(), Spares: run.GetSpares()})
 		}
 		letter = r
 	case *WorkflowLetter_Tell:
@@ -123,6 +133,22 @@ func WorkflowFromProto(l *WorkflowLetter) (from, to phalanx.NodeID, letter any, 
 		letter = workflow.Busy{Epoch: e, ID: f.attemptID(m.Busy)}
 	case *WorkflowLetter_Report:
 		letter = f.report(m.Report, e)
+	case *WorkflowLetter_Beaten:
+		b := workflow.Beaten{Epoch: e, ID: f.attemptID(m.Beaten.GetId()), Progress: m.Beaten.GetProgress()}
+		if len(b.Progress) > workflow.MaxProgress {
+			f.bad("beaten.progress", "it has %d bytes, more than %d", len(b.Progress), workflow.MaxProgress)
+		}
+		letter = b
+	case *WorkflowLetter_Keeps:
+		k := workflow.Keeps{Epoch: e}
+		if n := len(m.Keeps.GetRuns()); n > maxListed {
+			f.bad("keeps.runs", "there are %d, at most %d are allowed", n, maxListed)
+			break
+		}
+		for _, u := range m.Keeps.GetRuns() {
+			k.Runs = append(k.Runs, f.uid(u))
+		}
+		letter = k
 	case *WorkflowLetter_BlobWritten:
 		w := m.BlobWritten
 		letter = workflow.BlobWritten{Epoch: e, Blob: f.blob(w.GetBlob()), Disk: f.text("disk", w.GetDisk(), phalanx.MaxIDBytes), Failed: w.GetFailed(), Missing: w.GetMissing()}
@@ -157,7 +183,10 @@ func WorkflowFromProto(l *WorkflowLetter) (from, to phalanx.NodeID, letter any, 
 	case *WorkflowLetter_Restore:
 		letter = node.Restore{Number: m.Restore.GetNumber(), Blob: f.blob(m.Restore.GetBlob()), Object: f.object("restore.object", m.Restore.GetObject())}
 	case *WorkflowLetter_Restored:
-		letter = node.Restored{Number: m.Restored.GetNumber(), Done: m.Restored.GetDone(), Failed: m.Restored.GetFailed()}
+		letter = node.Restored{Number: m.Restored.GetNumber(), Done: m.Restored.GetDone(), Failed: m.Restored.GetFailed(),
+			Disk: f.text("restored.disk", m.Restored.GetDisk(), phalanx.MaxIDBytes), Lost: m.Restored.GetLost()}
+	case *WorkflowLetter_Copy:
+		letter = node.Copy{Blob: f.blob(m.Copy.GetBlob()), Object: f.object("copy.object", m.Copy.GetObject()), Size: m.Copy.GetSize(), Digest: f.digest("copy.digest", m.Copy.GetDigest())}
 	case *WorkflowLetter_Piece:
 		p := m.Piece
 		if p.GetSize() > node.MaxLetter || p.GetOffset() > p.GetSize() {
@@ -190,7 +219,7 @@ func fromOrder(o workflow.Order) (*WorkflowOrder, error) {
 	}
 	m := &WorkflowOrder{Serial: o.Serial, Id: fromAttemptID(o.ID), Gen: o.Gen, Kind: uint32(o.Kind), Generation: o.Generation, Fence: fromAttempt(o.Fence), Made: fromAttempt(o.Made),
 		Function: &WorkflowFunction{Name: o.Function.Name, Version: uint32(o.Function.Version)}, Attempts: uint32(min(o.Attempts, math.MaxInt32)),
-		Job: &WorkflowJob{Graph: g, Object: j.Object, Result: j.Result}}
+		Job: &WorkflowJob{Graph: g, Object: j.Object, Result: j.Result}, Progress: o.Progress}
 	for _, in := range o.Inputs {
 		m.Inputs = append(m.Inputs, fromLocated(in))
 	}
@@ -202,7 +231,7 @@ func fromOrder(o workflow.Order) (*WorkflowOrder, error) {
 
 func (f *fields) runOrder(m *WorkflowOrder) workflow.Order {
 	o := workflow.Order{Serial: m.GetSerial(), ID: f.attemptID(m.GetId()), Gen: m.GetGen(), Kind: f.attemptKind(m.GetKind()), Generation: m.GetGeneration(),
-		Fence: toAttempt(m.GetFence()), Made: toAttempt(m.GetMade()), Function: f.function(m.GetFunction()), Attempts: f.index("order.attempts", m.GetAttempts())}
+		Fence: toAttempt(m.GetFence()), Made: toAttempt(m.GetMade()), Function: f.function(m.GetFunction()), Attempts: f.index("order.attempts", m.GetAttempts()), Progress: m.GetProgress()}
 	for _, in := range m.GetInputs() {
 		o.Inputs = append(o.Inputs, f.located(in))
 	}
@@ -257,7 +286,7 @@ func (f *fields) workflowTell(m *WorkflowTell, epoch uint64) workflow.Tell {
 
 func fromReport(r workflow.Report) *WorkflowReport {
 	m := &WorkflowReport{Id: fromAttemptID(r.ID), Gen: r.Gen, Kind: uint32(r.Kind), Failed: fromText(r.Failed), Final: r.Final, Missing: fromBlobs(r.Missing),
-		Unsaved: fromBlobs(r.Unsaved), Output: fromOutput(r.Output)}
+		Unsaved: fromBlobs(r.Unsaved), Output: fromOutput(r.Output), Progress: r.Progress}
 	if r.Work != nil {
 		m.Graph = slices.Concat(r.Work.Parts...)
 	}
@@ -282,7 +311,10 @@ func (f *fields) names(name string, all []string) []string {
 
 func (f *fields) report(m *WorkflowReport, epoch uint64) workflow.Report {
 	r := workflow.Report{Epoch: epoch, ID: f.attemptID(m.GetId()), Gen: m.GetGen(), Kind: f.attemptKind(m.GetKind()), Failed: m.GetFailed(), Final: m.GetFinal(),
-		Missing: f.blobs("report.missing", m.GetMissing()), Unsaved: f.blobs("report.unsaved", m.GetUnsaved()), Output: f.output(m.GetOutput())}
+		Missing: f.blobs("report.missing", m.GetMissing()), Unsaved: f.blobs("report.unsaved", m.GetUnsaved()), Output: f.output(m.GetOutput()), Progress: m.GetProgress()}
+	if len(r.Progress) > workflow.MaxProgress {
+		f.bad("report.progress", "it has %d bytes, more than %d", len(r.Progress), workflow.MaxProgress)
+	}
 	if form := m.GetGraph(); len(form) > workflow.MaxReturned {
 		f.bad("report.graph", "it has %d bytes, more than %d", len(form), workflow.MaxReturned)
 	} else if len(form) > 0 {
@@ -336,8 +368,8 @@ func (f *fields) runRequest(m *WorkflowRequest) node.Request {
 	case *WorkflowRequest_Resume:
 		r.Call = workflow.ResumeRun{ID: f.runID(c.Resume.GetId()), With: f.functions(c.Resume.GetWith()), AcceptLoss: c.Resume.GetAcceptLoss()}
 	case *WorkflowRequest_Signal:
-		r.Call = workflow.SignalRun{ID: f.runID(c.Signal.GetId()), Name: f.text("signal.name", c.Signal.GetName(), phalanx.MaxIDBytes),
-			Key: f.text("signal.key", c.Signal.GetKey(), phalanx.MaxIDBytes), Bytes: c.Signal.GetBytes()}
+		r.Call = workflow.SignalRun{ID: f.runID(c.Signal.GetId()), Name: f.text("signal.name", c.Signal.GetName(), workflow.MaxSignalName),
+			Key: f.text("signal.key", c.Signal.GetKey(), workflow.MaxSignalName), Bytes: c.Signal.GetBytes()}
 	case *WorkflowRequest_Forget:
 		r.Call = workflow.ForgetRun{ID: f.runID(c.Forget)}
 	default:

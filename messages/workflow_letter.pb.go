@@ -52,6 +52,9 @@ type WorkflowLetter struct {
 	//	*WorkflowLetter_Restore
 	//	*WorkflowLetter_Restored
 	//	*WorkflowLetter_Piece
+	//	*WorkflowLetter_Beaten
+	//	*WorkflowLetter_Keeps
+	//	*WorkflowLetter_Copy
 	Message       isWorkflowLetter_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -304,6 +307,33 @@ func (x *WorkflowLetter) GetPiece() *WorkflowPiece {
 	return nil
 }
 
+func (x *WorkflowLetter) GetBeaten() *WorkflowBeaten {
+	if x != nil {
+		if x, ok := x.Message.(*WorkflowLetter_Beaten); ok {
+			return x.Beaten
+		}
+	}
+	return nil
+}
+
+func (x *WorkflowLetter) GetKeeps() *WorkflowKeeps {
+	if x != nil {
+		if x, ok := x.Message.(*WorkflowLetter_Keeps); ok {
+			return x.Keeps
+		}
+	}
+	return nil
+}
+
+func (x *WorkflowLetter) GetCopy() *WorkflowCopy {
+	if x != nil {
+		if x, ok := x.Message.(*WorkflowLetter_Copy); ok {
+			return x.Copy
+		}
+	}
+	return nil
+}
+
 type isWorkflowLetter_Message interface {
 	isWorkflowLetter_Message()
 }
@@ -392,6 +422,18 @@ type WorkflowLetter_Piece struct {
 	Piece *WorkflowPiece `protobuf:"bytes,24,opt,name=piece,proto3,oneof"`
 }
 
+type WorkflowLetter_Beaten struct {
+	Beaten *WorkflowBeaten `protobuf:"bytes,25,opt,name=beaten,proto3,oneof"`
+}
+
+type WorkflowLetter_Keeps struct {
+	Keeps *WorkflowKeeps `protobuf:"bytes,26,opt,name=keeps,proto3,oneof"`
+}
+
+type WorkflowLetter_Copy struct {
+	Copy *WorkflowCopy `protobuf:"bytes,27,opt,name=copy,proto3,oneof"`
+}
+
 func (*WorkflowLetter_Ask) isWorkflowLetter_Message() {}
 
 func (*WorkflowLetter_Order) isWorkflowLetter_Message() {}
@@ -433,6 +475,12 @@ func (*WorkflowLetter_Restore) isWorkflowLetter_Message() {}
 func (*WorkflowLetter_Restored) isWorkflowLetter_Message() {}
 
 func (*WorkflowLetter_Piece) isWorkflowLetter_Message() {}
+
+func (*WorkflowLetter_Beaten) isWorkflowLetter_Message() {}
+
+func (*WorkflowLetter_Keeps) isWorkflowLetter_Message() {}
+
+func (*WorkflowLetter_Copy) isWorkflowLetter_Message() {}
 
 // WorkflowPiece is a part of a letter that is too long for one message.
 type WorkflowPiece struct {
@@ -637,6 +685,7 @@ type WorkflowOrder struct {
 	Output        *WorkflowLocated       `protobuf:"bytes,10,opt,name=output,proto3" json:"output,omitempty"`
 	Attempts      uint32                 `protobuf:"varint,11,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	Job           *WorkflowJob           `protobuf:"bytes,12,opt,name=job,proto3" json:"job,omitempty"`
+	Progress      []byte                 `protobuf:"bytes,13,opt,name=progress,proto3" json:"progress,omitempty"` // of the attempt before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -751,6 +800,13 @@ func (x *WorkflowOrder) GetAttempts() uint32 {
 func (x *WorkflowOrder) GetJob() *WorkflowJob {
 	if x != nil {
 		return x.Job
+	}
+	return nil
+}
+
+func (x *WorkflowOrder) GetProgress() []byte {
+	if x != nil {
+		return x.Progress
 	}
 	return nil
 }
@@ -984,6 +1040,7 @@ type WorkflowReleased struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Run           *WorkflowUID           `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
 	Results       bool                   `protobuf:"varint,2,opt,name=results,proto3" json:"results,omitempty"`
+	Spares        []string               `protobuf:"bytes,3,rep,name=spares,proto3" json:"spares,omitempty"` // how the ids of objects begin that its results name
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1030,6 +1087,13 @@ func (x *WorkflowReleased) GetResults() bool {
 		return x.Results
 	}
 	return false
+}
+
+func (x *WorkflowReleased) GetSpares() []string {
+	if x != nil {
+		return x.Spares
+	}
+	return nil
 }
 
 type WorkflowRelease struct {
@@ -1263,6 +1327,7 @@ type WorkflowReport struct {
 	Output        *WorkflowOutput        `protobuf:"bytes,7,opt,name=output,proto3" json:"output,omitempty"`
 	Unsaved       []*WorkflowBlob        `protobuf:"bytes,8,rep,name=unsaved,proto3" json:"unsaved,omitempty"`
 	Graph         []byte                 `protobuf:"bytes,9,opt,name=graph,proto3" json:"graph,omitempty"` // WorkflowGraph, that the task has returned instead of an output
+	Progress      []byte                 `protobuf:"bytes,10,opt,name=progress,proto3" json:"progress,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1360,6 +1425,13 @@ func (x *WorkflowReport) GetGraph() []byte {
 	return nil
 }
 
+func (x *WorkflowReport) GetProgress() []byte {
+	if x != nil {
+		return x.Progress
+	}
+	return nil
+}
+
 type WorkflowBlobWritten struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Blob          *WorkflowBlob          `protobuf:"bytes,1,opt,name=blob,proto3" json:"blob,omitempty"`
@@ -1428,6 +1500,104 @@ func (x *WorkflowBlobWritten) GetMissing() bool {
 	return false
 }
 
+// WorkflowBeaten has the progress of an attempt that goes on.
+type WorkflowBeaten struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            *WorkflowAttemptID     `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Progress      []byte                 `protobuf:"bytes,2,opt,name=progress,proto3" json:"progress,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowBeaten) Reset() {
+	*x = WorkflowBeaten{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowBeaten) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowBeaten) ProtoMessage() {}
+
+func (x *WorkflowBeaten) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowBeaten.ProtoReflect.Descriptor instead.
+func (*WorkflowBeaten) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *WorkflowBeaten) GetId() *WorkflowAttemptID {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *WorkflowBeaten) GetProgress() []byte {
+	if x != nil {
+		return x.Progress
+	}
+	return nil
+}
+
+// WorkflowKeeps names runs of which the node has something.
+type WorkflowKeeps struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Runs          []*WorkflowUID         `protobuf:"bytes,1,rep,name=runs,proto3" json:"runs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowKeeps) Reset() {
+	*x = WorkflowKeeps{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowKeeps) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowKeeps) ProtoMessage() {}
+
+func (x *WorkflowKeeps) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowKeeps.ProtoReflect.Descriptor instead.
+func (*WorkflowKeeps) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *WorkflowKeeps) GetRuns() []*WorkflowUID {
+	if x != nil {
+		return x.Runs
+	}
+	return nil
+}
+
 type WorkflowFreed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Serial        uint64                 `protobuf:"varint,1,opt,name=serial,proto3" json:"serial,omitempty"`
@@ -1437,7 +1607,7 @@ type WorkflowFreed struct {
 
 func (x *WorkflowFreed) Reset() {
 	*x = WorkflowFreed{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[15]
+	mi := &file_messages_workflow_letter_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1449,7 +1619,7 @@ func (x *WorkflowFreed) String() string {
 func (*WorkflowFreed) ProtoMessage() {}
 
 func (x *WorkflowFreed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[15]
+	mi := &file_messages_workflow_letter_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1462,7 +1632,7 @@ func (x *WorkflowFreed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowFreed.ProtoReflect.Descriptor instead.
 func (*WorkflowFreed) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{15}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *WorkflowFreed) GetSerial() uint64 {
@@ -1482,7 +1652,7 @@ type WorkflowWantRows struct {
 
 func (x *WorkflowWantRows) Reset() {
 	*x = WorkflowWantRows{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[16]
+	mi := &file_messages_workflow_letter_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1494,7 +1664,7 @@ func (x *WorkflowWantRows) String() string {
 func (*WorkflowWantRows) ProtoMessage() {}
 
 func (x *WorkflowWantRows) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[16]
+	mi := &file_messages_workflow_letter_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1507,7 +1677,7 @@ func (x *WorkflowWantRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowWantRows.ProtoReflect.Descriptor instead.
 func (*WorkflowWantRows) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{16}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WorkflowWantRows) GetKeys() []string {
@@ -1526,7 +1696,7 @@ type WorkflowHaveRows struct {
 
 func (x *WorkflowHaveRows) Reset() {
 	*x = WorkflowHaveRows{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[17]
+	mi := &file_messages_workflow_letter_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1538,7 +1708,7 @@ func (x *WorkflowHaveRows) String() string {
 func (*WorkflowHaveRows) ProtoMessage() {}
 
 func (x *WorkflowHaveRows) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[17]
+	mi := &file_messages_workflow_letter_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1551,7 +1721,7 @@ func (x *WorkflowHaveRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowHaveRows.ProtoReflect.Descriptor instead.
 func (*WorkflowHaveRows) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{17}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WorkflowHaveRows) GetRows() []*WorkflowOutputRow {
@@ -1571,7 +1741,7 @@ type WorkflowOutputRow struct {
 
 func (x *WorkflowOutputRow) Reset() {
 	*x = WorkflowOutputRow{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[18]
+	mi := &file_messages_workflow_letter_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1583,7 +1753,7 @@ func (x *WorkflowOutputRow) String() string {
 func (*WorkflowOutputRow) ProtoMessage() {}
 
 func (x *WorkflowOutputRow) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[18]
+	mi := &file_messages_workflow_letter_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1596,7 +1766,7 @@ func (x *WorkflowOutputRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowOutputRow.ProtoReflect.Descriptor instead.
 func (*WorkflowOutputRow) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{18}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *WorkflowOutputRow) GetKey() string {
@@ -1636,7 +1806,7 @@ type WorkflowRequest struct {
 
 func (x *WorkflowRequest) Reset() {
 	*x = WorkflowRequest{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[19]
+	mi := &file_messages_workflow_letter_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1648,7 +1818,7 @@ func (x *WorkflowRequest) String() string {
 func (*WorkflowRequest) ProtoMessage() {}
 
 func (x *WorkflowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[19]
+	mi := &file_messages_workflow_letter_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1661,7 +1831,7 @@ func (x *WorkflowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowRequest.ProtoReflect.Descriptor instead.
 func (*WorkflowRequest) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{19}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *WorkflowRequest) GetNumber() uint64 {
@@ -1835,7 +2005,7 @@ type WorkflowStart struct {
 
 func (x *WorkflowStart) Reset() {
 	*x = WorkflowStart{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[20]
+	mi := &file_messages_workflow_letter_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1847,7 +2017,7 @@ func (x *WorkflowStart) String() string {
 func (*WorkflowStart) ProtoMessage() {}
 
 func (x *WorkflowStart) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[20]
+	mi := &file_messages_workflow_letter_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1860,7 +2030,7 @@ func (x *WorkflowStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowStart.ProtoReflect.Descriptor instead.
 func (*WorkflowStart) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{20}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *WorkflowStart) GetId() string {
@@ -1895,7 +2065,7 @@ type WorkflowListing struct {
 
 func (x *WorkflowListing) Reset() {
 	*x = WorkflowListing{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[21]
+	mi := &file_messages_workflow_letter_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1907,7 +2077,7 @@ func (x *WorkflowListing) String() string {
 func (*WorkflowListing) ProtoMessage() {}
 
 func (x *WorkflowListing) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[21]
+	mi := &file_messages_workflow_letter_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1920,7 +2090,7 @@ func (x *WorkflowListing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowListing.ProtoReflect.Descriptor instead.
 func (*WorkflowListing) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{21}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *WorkflowListing) GetPrefix() string {
@@ -1954,7 +2124,7 @@ type WorkflowCancel struct {
 
 func (x *WorkflowCancel) Reset() {
 	*x = WorkflowCancel{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[22]
+	mi := &file_messages_workflow_letter_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1966,7 +2136,7 @@ func (x *WorkflowCancel) String() string {
 func (*WorkflowCancel) ProtoMessage() {}
 
 func (x *WorkflowCancel) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[22]
+	mi := &file_messages_workflow_letter_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1979,7 +2149,7 @@ func (x *WorkflowCancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowCancel.ProtoReflect.Descriptor instead.
 func (*WorkflowCancel) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{22}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *WorkflowCancel) GetId() string {
@@ -2007,7 +2177,7 @@ type WorkflowResume struct {
 
 func (x *WorkflowResume) Reset() {
 	*x = WorkflowResume{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[23]
+	mi := &file_messages_workflow_letter_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2019,7 +2189,7 @@ func (x *WorkflowResume) String() string {
 func (*WorkflowResume) ProtoMessage() {}
 
 func (x *WorkflowResume) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[23]
+	mi := &file_messages_workflow_letter_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2032,7 +2202,7 @@ func (x *WorkflowResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowResume.ProtoReflect.Descriptor instead.
 func (*WorkflowResume) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{23}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *WorkflowResume) GetId() string {
@@ -2068,7 +2238,7 @@ type WorkflowSignal struct {
 
 func (x *WorkflowSignal) Reset() {
 	*x = WorkflowSignal{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[24]
+	mi := &file_messages_workflow_letter_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2080,7 +2250,7 @@ func (x *WorkflowSignal) String() string {
 func (*WorkflowSignal) ProtoMessage() {}
 
 func (x *WorkflowSignal) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[24]
+	mi := &file_messages_workflow_letter_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2093,7 +2263,7 @@ func (x *WorkflowSignal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowSignal.ProtoReflect.Descriptor instead.
 func (*WorkflowSignal) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{24}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *WorkflowSignal) GetId() string {
@@ -2141,7 +2311,7 @@ type WorkflowReply struct {
 
 func (x *WorkflowReply) Reset() {
 	*x = WorkflowReply{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[25]
+	mi := &file_messages_workflow_letter_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2153,7 +2323,7 @@ func (x *WorkflowReply) String() string {
 func (*WorkflowReply) ProtoMessage() {}
 
 func (x *WorkflowReply) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[25]
+	mi := &file_messages_workflow_letter_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2166,7 +2336,7 @@ func (x *WorkflowReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowReply.ProtoReflect.Descriptor instead.
 func (*WorkflowReply) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{25}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *WorkflowReply) GetNumber() uint64 {
@@ -2248,7 +2418,7 @@ type WorkflowStatus struct {
 
 func (x *WorkflowStatus) Reset() {
 	*x = WorkflowStatus{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[26]
+	mi := &file_messages_workflow_letter_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2260,7 +2430,7 @@ func (x *WorkflowStatus) String() string {
 func (*WorkflowStatus) ProtoMessage() {}
 
 func (x *WorkflowStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[26]
+	mi := &file_messages_workflow_letter_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2273,7 +2443,7 @@ func (x *WorkflowStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowStatus.ProtoReflect.Descriptor instead.
 func (*WorkflowStatus) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{26}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WorkflowStatus) GetState() uint32 {
@@ -2342,7 +2512,7 @@ type WorkflowListed struct {
 
 func (x *WorkflowListed) Reset() {
 	*x = WorkflowListed{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[27]
+	mi := &file_messages_workflow_letter_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2354,7 +2524,7 @@ func (x *WorkflowListed) String() string {
 func (*WorkflowListed) ProtoMessage() {}
 
 func (x *WorkflowListed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[27]
+	mi := &file_messages_workflow_letter_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2367,7 +2537,7 @@ func (x *WorkflowListed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowListed.ProtoReflect.Descriptor instead.
 func (*WorkflowListed) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{27}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WorkflowListed) GetId() string {
@@ -2396,7 +2566,7 @@ type WorkflowElsewhere struct {
 
 func (x *WorkflowElsewhere) Reset() {
 	*x = WorkflowElsewhere{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[28]
+	mi := &file_messages_workflow_letter_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2408,7 +2578,7 @@ func (x *WorkflowElsewhere) String() string {
 func (*WorkflowElsewhere) ProtoMessage() {}
 
 func (x *WorkflowElsewhere) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[28]
+	mi := &file_messages_workflow_letter_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2421,7 +2591,7 @@ func (x *WorkflowElsewhere) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowElsewhere.ProtoReflect.Descriptor instead.
 func (*WorkflowElsewhere) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{28}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WorkflowElsewhere) GetNumber() uint64 {
@@ -2455,7 +2625,7 @@ type WorkflowWithdrawn struct {
 
 func (x *WorkflowWithdrawn) Reset() {
 	*x = WorkflowWithdrawn{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[29]
+	mi := &file_messages_workflow_letter_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2467,7 +2637,7 @@ func (x *WorkflowWithdrawn) String() string {
 func (*WorkflowWithdrawn) ProtoMessage() {}
 
 func (x *WorkflowWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[29]
+	mi := &file_messages_workflow_letter_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2480,7 +2650,7 @@ func (x *WorkflowWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowWithdrawn.ProtoReflect.Descriptor instead.
 func (*WorkflowWithdrawn) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{29}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WorkflowWithdrawn) GetNumber() uint64 {
@@ -2502,7 +2672,7 @@ type WorkflowRestore struct {
 
 func (x *WorkflowRestore) Reset() {
 	*x = WorkflowRestore{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[30]
+	mi := &file_messages_workflow_letter_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2514,7 +2684,7 @@ func (x *WorkflowRestore) String() string {
 func (*WorkflowRestore) ProtoMessage() {}
 
 func (x *WorkflowRestore) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[30]
+	mi := &file_messages_workflow_letter_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2527,7 +2697,7 @@ func (x *WorkflowRestore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowRestore.ProtoReflect.Descriptor instead.
 func (*WorkflowRestore) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{30}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WorkflowRestore) GetNumber() uint64 {
@@ -2556,13 +2726,15 @@ type WorkflowRestored struct {
 	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	Done          bool                   `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"` // the object is there; else the node does not have the checkpoint
 	Failed        string                 `protobuf:"bytes,3,opt,name=failed,proto3" json:"failed,omitempty"`
+	Disk          string                 `protobuf:"bytes,4,opt,name=disk,proto3" json:"disk,omitempty"`  // of the node
+	Lost          bool                   `protobuf:"varint,5,opt,name=lost,proto3" json:"lost,omitempty"` // the disk does not have the checkpoint, or not its bytes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WorkflowRestored) Reset() {
 	*x = WorkflowRestored{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[31]
+	mi := &file_messages_workflow_letter_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2574,7 +2746,7 @@ func (x *WorkflowRestored) String() string {
 func (*WorkflowRestored) ProtoMessage() {}
 
 func (x *WorkflowRestored) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[31]
+	mi := &file_messages_workflow_letter_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2587,7 +2759,7 @@ func (x *WorkflowRestored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowRestored.ProtoReflect.Descriptor instead.
 func (*WorkflowRestored) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{31}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WorkflowRestored) GetNumber() uint64 {
@@ -2611,11 +2783,95 @@ func (x *WorkflowRestored) GetFailed() string {
 	return ""
 }
 
+func (x *WorkflowRestored) GetDisk() string {
+	if x != nil {
+		return x.Disk
+	}
+	return ""
+}
+
+func (x *WorkflowRestored) GetLost() bool {
+	if x != nil {
+		return x.Lost
+	}
+	return false
+}
+
+// WorkflowCopy asks a node to write a checkpoint again that its disk has lost.
+type WorkflowCopy struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Blob          *WorkflowBlob          `protobuf:"bytes,1,opt,name=blob,proto3" json:"blob,omitempty"`
+	Object        string                 `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
+	Size          int64                  `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
+	Digest        []byte                 `protobuf:"bytes,4,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowCopy) Reset() {
+	*x = WorkflowCopy{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowCopy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowCopy) ProtoMessage() {}
+
+func (x *WorkflowCopy) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowCopy.ProtoReflect.Descriptor instead.
+func (*WorkflowCopy) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *WorkflowCopy) GetBlob() *WorkflowBlob {
+	if x != nil {
+		return x.Blob
+	}
+	return nil
+}
+
+func (x *WorkflowCopy) GetObject() string {
+	if x != nil {
+		return x.Object
+	}
+	return ""
+}
+
+func (x *WorkflowCopy) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *WorkflowCopy) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
 var File_messages_workflow_letter_proto protoreflect.FileDescriptor
 
 const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\n" +
-	"\x1emessages/workflow_letter.proto\x12\aphalanx\x1a\x15messages/common.proto\x1a\x17messages/workflow.proto\x1a\x1bmessages/workflow_row.proto\"\xc1\t\n" +
+	"\x1emessages/workflow_letter.proto\x12\aphalanx\x1a\x15messages/common.proto\x1a\x17messages/workflow.proto\x1a\x1bmessages/workflow_row.proto\"\xd1\n" +
+	"\n" +
 	"\x0eWorkflowLetter\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x14\n" +
@@ -2642,7 +2898,10 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\twithdrawn\x18\x15 \x01(\v2\x1a.phalanx.WorkflowWithdrawnH\x00R\twithdrawn\x124\n" +
 	"\arestore\x18\x16 \x01(\v2\x18.phalanx.WorkflowRestoreH\x00R\arestore\x127\n" +
 	"\brestored\x18\x17 \x01(\v2\x19.phalanx.WorkflowRestoredH\x00R\brestored\x12.\n" +
-	"\x05piece\x18\x18 \x01(\v2\x16.phalanx.WorkflowPieceH\x00R\x05pieceB\t\n" +
+	"\x05piece\x18\x18 \x01(\v2\x16.phalanx.WorkflowPieceH\x00R\x05piece\x121\n" +
+	"\x06beaten\x18\x19 \x01(\v2\x17.phalanx.WorkflowBeatenH\x00R\x06beaten\x12.\n" +
+	"\x05keeps\x18\x1a \x01(\v2\x16.phalanx.WorkflowKeepsH\x00R\x05keeps\x12+\n" +
+	"\x04copy\x18\x1b \x01(\v2\x15.phalanx.WorkflowCopyH\x00R\x04copyB\t\n" +
 	"\amessage\"i\n" +
 	"\rWorkflowPiece\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\x04R\x06stream\x12\x16\n" +
@@ -2656,7 +2915,7 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x11WorkflowAttemptID\x12&\n" +
 	"\x03run\x18\x01 \x01(\v2\x14.phalanx.WorkflowUIDR\x03run\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\rR\x04task\x122\n" +
-	"\aattempt\x18\x03 \x01(\v2\x18.phalanx.WorkflowAttemptR\aattempt\"\xd6\x03\n" +
+	"\aattempt\x18\x03 \x01(\v2\x18.phalanx.WorkflowAttemptR\aattempt\"\xf2\x03\n" +
 	"\rWorkflowOrder\x12\x16\n" +
 	"\x06serial\x18\x01 \x01(\x04R\x06serial\x12*\n" +
 	"\x02id\x18\x02 \x01(\v2\x1a.phalanx.WorkflowAttemptIDR\x02id\x12\x10\n" +
@@ -2672,7 +2931,8 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x06output\x18\n" +
 	" \x01(\v2\x18.phalanx.WorkflowLocatedR\x06output\x12\x1a\n" +
 	"\battempts\x18\v \x01(\rR\battempts\x12&\n" +
-	"\x03job\x18\f \x01(\v2\x14.phalanx.WorkflowJobR\x03job\"S\n" +
+	"\x03job\x18\f \x01(\v2\x14.phalanx.WorkflowJobR\x03job\x12\x1a\n" +
+	"\bprogress\x18\r \x01(\fR\bprogress\"S\n" +
 	"\vWorkflowJob\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\fR\x05graph\x12\x16\n" +
 	"\x06object\x18\x02 \x01(\bR\x06object\x12\x16\n" +
@@ -2686,10 +2946,11 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x04blob\x18\x01 \x01(\v2\x15.phalanx.WorkflowBlobR\x04blob\x12/\n" +
 	"\x06output\x18\x02 \x01(\v2\x17.phalanx.WorkflowOutputR\x06output\x12\x16\n" +
 	"\x06result\x18\x03 \x01(\bR\x06result\x12$\n" +
-	"\rdeterministic\x18\x04 \x01(\bR\rdeterministic\"T\n" +
+	"\rdeterministic\x18\x04 \x01(\bR\rdeterministic\"l\n" +
 	"\x10WorkflowReleased\x12&\n" +
 	"\x03run\x18\x01 \x01(\v2\x14.phalanx.WorkflowUIDR\x03run\x12\x18\n" +
-	"\aresults\x18\x02 \x01(\bR\aresults\"X\n" +
+	"\aresults\x18\x02 \x01(\bR\aresults\x12\x16\n" +
+	"\x06spares\x18\x03 \x03(\tR\x06spares\"X\n" +
 	"\x0fWorkflowRelease\x12\x16\n" +
 	"\x06serial\x18\x01 \x01(\x04R\x06serial\x12-\n" +
 	"\x04runs\x18\x02 \x03(\v2\x19.phalanx.WorkflowReleasedR\x04runs\"c\n" +
@@ -2706,7 +2967,7 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x04disk\x18\x06 \x01(\tR\x04disk\x122\n" +
 	"\arunning\x18\a \x03(\v2\x18.phalanx.WorkflowRunningR\arunning\x12-\n" +
 	"\x05ended\x18\b \x03(\v2\x17.phalanx.WorkflowReportR\x05ended\x12+\n" +
-	"\x05holds\x18\t \x03(\v2\x15.phalanx.WorkflowBlobR\x05holds\"\xb9\x02\n" +
+	"\x05holds\x18\t \x03(\v2\x15.phalanx.WorkflowBlobR\x05holds\"\xd5\x02\n" +
 	"\x0eWorkflowReport\x12*\n" +
 	"\x02id\x18\x01 \x01(\v2\x1a.phalanx.WorkflowAttemptIDR\x02id\x12\x10\n" +
 	"\x03gen\x18\x02 \x01(\rR\x03gen\x12\x12\n" +
@@ -2716,12 +2977,19 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\amissing\x18\x06 \x03(\v2\x15.phalanx.WorkflowBlobR\amissing\x12/\n" +
 	"\x06output\x18\a \x01(\v2\x17.phalanx.WorkflowOutputR\x06output\x12/\n" +
 	"\aunsaved\x18\b \x03(\v2\x15.phalanx.WorkflowBlobR\aunsaved\x12\x14\n" +
-	"\x05graph\x18\t \x01(\fR\x05graph\"\x86\x01\n" +
+	"\x05graph\x18\t \x01(\fR\x05graph\x12\x1a\n" +
+	"\bprogress\x18\n" +
+	" \x01(\fR\bprogress\"\x86\x01\n" +
 	"\x13WorkflowBlobWritten\x12)\n" +
 	"\x04blob\x18\x01 \x01(\v2\x15.phalanx.WorkflowBlobR\x04blob\x12\x12\n" +
 	"\x04disk\x18\x02 \x01(\tR\x04disk\x12\x16\n" +
 	"\x06failed\x18\x03 \x01(\tR\x06failed\x12\x18\n" +
-	"\amissing\x18\x04 \x01(\bR\amissing\"'\n" +
+	"\amissing\x18\x04 \x01(\bR\amissing\"X\n" +
+	"\x0eWorkflowBeaten\x12*\n" +
+	"\x02id\x18\x01 \x01(\v2\x1a.phalanx.WorkflowAttemptIDR\x02id\x12\x1a\n" +
+	"\bprogress\x18\x02 \x01(\fR\bprogress\"9\n" +
+	"\rWorkflowKeeps\x12(\n" +
+	"\x04runs\x18\x01 \x03(\v2\x14.phalanx.WorkflowUIDR\x04runs\"'\n" +
 	"\rWorkflowFreed\x12\x16\n" +
 	"\x06serial\x18\x01 \x01(\x04R\x06serial\"&\n" +
 	"\x10WorkflowWantRows\x12\x12\n" +
@@ -2799,11 +3067,18 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x0fWorkflowRestore\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12)\n" +
 	"\x04blob\x18\x02 \x01(\v2\x15.phalanx.WorkflowBlobR\x04blob\x12\x16\n" +
-	"\x06object\x18\x03 \x01(\tR\x06object\"V\n" +
+	"\x06object\x18\x03 \x01(\tR\x06object\"~\n" +
 	"\x10WorkflowRestored\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04done\x18\x02 \x01(\bR\x04done\x12\x16\n" +
-	"\x06failed\x18\x03 \x01(\tR\x06failedB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
+	"\x06failed\x18\x03 \x01(\tR\x06failed\x12\x12\n" +
+	"\x04disk\x18\x04 \x01(\tR\x04disk\x12\x12\n" +
+	"\x04lost\x18\x05 \x01(\bR\x04lost\"}\n" +
+	"\fWorkflowCopy\x12)\n" +
+	"\x04blob\x18\x01 \x01(\v2\x15.phalanx.WorkflowBlobR\x04blob\x12\x16\n" +
+	"\x06object\x18\x02 \x01(\tR\x06object\x12\x12\n" +
+	"\x04size\x18\x03 \x01(\x03R\x04size\x12\x16\n" +
+	"\x06digest\x18\x04 \x01(\fR\x06digestB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
 
 var (
 	file_messages_workflow_letter_proto_rawDescOnce sync.Once
@@ -2817,7 +3092,7 @@ func file_messages_workflow_letter_proto_rawDescGZIP() []byte {
 	return file_messages_workflow_letter_proto_rawDescData
 }
 
-var file_messages_workflow_letter_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_messages_workflow_letter_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_messages_workflow_letter_proto_goTypes = []any{
 	(*WorkflowLetter)(nil),      // 0: phalanx.WorkflowLetter
 	(*WorkflowPiece)(nil),       // 1: phalanx.WorkflowPiece
@@ -2834,32 +3109,35 @@ var file_messages_workflow_letter_proto_goTypes = []any{
 	(*WorkflowTell)(nil),        // 12: phalanx.WorkflowTell
 	(*WorkflowReport)(nil),      // 13: phalanx.WorkflowReport
 	(*WorkflowBlobWritten)(nil), // 14: phalanx.WorkflowBlobWritten
-	(*WorkflowFreed)(nil),       // 15: phalanx.WorkflowFreed
-	(*WorkflowWantRows)(nil),    // 16: phalanx.WorkflowWantRows
-	(*WorkflowHaveRows)(nil),    // 17: phalanx.WorkflowHaveRows
-	(*WorkflowOutputRow)(nil),   // 18: phalanx.WorkflowOutputRow
-	(*WorkflowRequest)(nil),     // 19: phalanx.WorkflowRequest
-	(*WorkflowStart)(nil),       // 20: phalanx.WorkflowStart
-	(*WorkflowListing)(nil),     // 21: phalanx.WorkflowListing
-	(*WorkflowCancel)(nil),      // 22: phalanx.WorkflowCancel
-	(*WorkflowResume)(nil),      // 23: phalanx.WorkflowResume
-	(*WorkflowSignal)(nil),      // 24: phalanx.WorkflowSignal
-	(*WorkflowReply)(nil),       // 25: phalanx.WorkflowReply
-	(*WorkflowStatus)(nil),      // 26: phalanx.WorkflowStatus
-	(*WorkflowListed)(nil),      // 27: phalanx.WorkflowListed
-	(*WorkflowElsewhere)(nil),   // 28: phalanx.WorkflowElsewhere
-	(*WorkflowWithdrawn)(nil),   // 29: phalanx.WorkflowWithdrawn
-	(*WorkflowRestore)(nil),     // 30: phalanx.WorkflowRestore
-	(*WorkflowRestored)(nil),    // 31: phalanx.WorkflowRestored
-	(*WorkflowUID)(nil),         // 32: phalanx.WorkflowUID
-	(*WorkflowAttempt)(nil),     // 33: phalanx.WorkflowAttempt
-	(*WorkflowFunction)(nil),    // 34: phalanx.WorkflowFunction
-	(*WorkflowLocated)(nil),     // 35: phalanx.WorkflowLocated
-	(*WorkflowBlob)(nil),        // 36: phalanx.WorkflowBlob
-	(*WorkflowOutput)(nil),      // 37: phalanx.WorkflowOutput
-	(*WorkflowResult)(nil),      // 38: phalanx.WorkflowResult
-	(*Error)(nil),               // 39: phalanx.Error
-	(*WorkflowName)(nil),        // 40: phalanx.WorkflowName
+	(*WorkflowBeaten)(nil),      // 15: phalanx.WorkflowBeaten
+	(*WorkflowKeeps)(nil),       // 16: phalanx.WorkflowKeeps
+	(*WorkflowFreed)(nil),       // 17: phalanx.WorkflowFreed
+	(*WorkflowWantRows)(nil),    // 18: phalanx.WorkflowWantRows
+	(*WorkflowHaveRows)(nil),    // 19: phalanx.WorkflowHaveRows
+	(*WorkflowOutputRow)(nil),   // 20: phalanx.WorkflowOutputRow
+	(*WorkflowRequest)(nil),     // 21: phalanx.WorkflowRequest
+	(*WorkflowStart)(nil),       // 22: phalanx.WorkflowStart
+	(*WorkflowListing)(nil),     // 23: phalanx.WorkflowListing
+	(*WorkflowCancel)(nil),      // 24: phalanx.WorkflowCancel
+	(*WorkflowResume)(nil),      // 25: phalanx.WorkflowResume
+	(*WorkflowSignal)(nil),      // 26: phalanx.WorkflowSignal
+	(*WorkflowReply)(nil),       // 27: phalanx.WorkflowReply
+	(*WorkflowStatus)(nil),      // 28: phalanx.WorkflowStatus
+	(*WorkflowListed)(nil),      // 29: phalanx.WorkflowListed
+	(*WorkflowElsewhere)(nil),   // 30: phalanx.WorkflowElsewhere
+	(*WorkflowWithdrawn)(nil),   // 31: phalanx.WorkflowWithdrawn
+	(*WorkflowRestore)(nil),     // 32: phalanx.WorkflowRestore
+	(*WorkflowRestored)(nil),    // 33: phalanx.WorkflowRestored
+	(*WorkflowCopy)(nil),        // 34: phalanx.WorkflowCopy
+	(*WorkflowUID)(nil),         // 35: phalanx.WorkflowUID
+	(*WorkflowAttempt)(nil),     // 36: phalanx.WorkflowAttempt
+	(*WorkflowFunction)(nil),    // 37: phalanx.WorkflowFunction
+	(*WorkflowLocated)(nil),     // 38: phalanx.WorkflowLocated
+	(*WorkflowBlob)(nil),        // 39: phalanx.WorkflowBlob
+	(*WorkflowOutput)(nil),      // 40: phalanx.WorkflowOutput
+	(*WorkflowResult)(nil),      // 41: phalanx.WorkflowResult
+	(*Error)(nil),               // 42: phalanx.Error
+	(*WorkflowName)(nil),        // 43: phalanx.WorkflowName
 }
 var file_messages_workflow_letter_proto_depIdxs = []int32{
 	2,  // 0: phalanx.WorkflowLetter.ask:type_name -> phalanx.WorkflowAsk
@@ -2873,62 +3151,68 @@ var file_messages_workflow_letter_proto_depIdxs = []int32{
 	3,  // 8: phalanx.WorkflowLetter.busy:type_name -> phalanx.WorkflowAttemptID
 	13, // 9: phalanx.WorkflowLetter.report:type_name -> phalanx.WorkflowReport
 	14, // 10: phalanx.WorkflowLetter.blob_written:type_name -> phalanx.WorkflowBlobWritten
-	15, // 11: phalanx.WorkflowLetter.freed:type_name -> phalanx.WorkflowFreed
-	16, // 12: phalanx.WorkflowLetter.want_rows:type_name -> phalanx.WorkflowWantRows
-	17, // 13: phalanx.WorkflowLetter.have_rows:type_name -> phalanx.WorkflowHaveRows
-	19, // 14: phalanx.WorkflowLetter.request:type_name -> phalanx.WorkflowRequest
-	25, // 15: phalanx.WorkflowLetter.reply:type_name -> phalanx.WorkflowReply
-	28, // 16: phalanx.WorkflowLetter.elsewhere:type_name -> phalanx.WorkflowElsewhere
-	29, // 17: phalanx.WorkflowLetter.withdrawn:type_name -> phalanx.WorkflowWithdrawn
-	30, // 18: phalanx.WorkflowLetter.restore:type_name -> phalanx.WorkflowRestore
-	31, // 19: phalanx.WorkflowLetter.restored:type_name -> phalanx.WorkflowRestored
+	17, // 11: phalanx.WorkflowLetter.freed:type_name -> phalanx.WorkflowFreed
+	18, // 12: phalanx.WorkflowLetter.want_rows:type_name -> phalanx.WorkflowWantRows
+	19, // 13: phalanx.WorkflowLetter.have_rows:type_name -> phalanx.WorkflowHaveRows
+	21, // 14: phalanx.WorkflowLetter.request:type_name -> phalanx.WorkflowRequest
+	27, // 15: phalanx.WorkflowLetter.reply:type_name -> phalanx.WorkflowReply
+	30, // 16: phalanx.WorkflowLetter.elsewhere:type_name -> phalanx.WorkflowElsewhere
+	31, // 17: phalanx.WorkflowLetter.withdrawn:type_name -> phalanx.WorkflowWithdrawn
+	32, // 18: phalanx.WorkflowLetter.restore:type_name -> phalanx.WorkflowRestore
+	33, // 19: phalanx.WorkflowLetter.restored:type_name -> phalanx.WorkflowRestored
 	1,  // 20: phalanx.WorkflowLetter.piece:type_name -> phalanx.WorkflowPiece
-	32, // 21: phalanx.WorkflowAsk.only:type_name -> phalanx.WorkflowUID
-	32, // 22: phalanx.WorkflowAttemptID.run:type_name -> phalanx.WorkflowUID
-	33, // 23: phalanx.WorkflowAttemptID.attempt:type_name -> phalanx.WorkflowAttempt
-	3,  // 24: phalanx.WorkflowOrder.id:type_name -> phalanx.WorkflowAttemptID
-	33, // 25: phalanx.WorkflowOrder.fence:type_name -> phalanx.WorkflowAttempt
-	33, // 26: phalanx.WorkflowOrder.made:type_name -> phalanx.WorkflowAttempt
-	34, // 27: phalanx.WorkflowOrder.function:type_name -> phalanx.WorkflowFunction
-	35, // 28: phalanx.WorkflowOrder.inputs:type_name -> phalanx.WorkflowLocated
-	35, // 29: phalanx.WorkflowOrder.output:type_name -> phalanx.WorkflowLocated
-	5,  // 30: phalanx.WorkflowOrder.job:type_name -> phalanx.WorkflowJob
-	3,  // 31: phalanx.WorkflowRecall.id:type_name -> phalanx.WorkflowAttemptID
-	3,  // 32: phalanx.WorkflowAcknowledge.ids:type_name -> phalanx.WorkflowAttemptID
-	36, // 33: phalanx.WorkflowWriteBlob.blob:type_name -> phalanx.WorkflowBlob
-	37, // 34: phalanx.WorkflowWriteBlob.output:type_name -> phalanx.WorkflowOutput
-	32, // 35: phalanx.WorkflowReleased.run:type_name -> phalanx.WorkflowUID
-	9,  // 36: phalanx.WorkflowRelease.runs:type_name -> phalanx.WorkflowReleased
-	3,  // 37: phalanx.WorkflowRunning.id:type_name -> phalanx.WorkflowAttemptID
-	34, // 38: phalanx.WorkflowTell.functions:type_name -> phalanx.WorkflowFunction
-	11, // 39: phalanx.WorkflowTell.running:type_name -> phalanx.WorkflowRunning
-	13, // 40: phalanx.WorkflowTell.ended:type_name -> phalanx.WorkflowReport
-	36, // 41: phalanx.WorkflowTell.holds:type_name -> phalanx.WorkflowBlob
-	3,  // 42: phalanx.WorkflowReport.id:type_name -> phalanx.WorkflowAttemptID
-	36, // 43: phalanx.WorkflowReport.missing:type_name -> phalanx.WorkflowBlob
-	37, // 44: phalanx.WorkflowReport.output:type_name -> phalanx.WorkflowOutput
-	36, // 45: phalanx.WorkflowReport.unsaved:type_name -> phalanx.WorkflowBlob
-	36, // 46: phalanx.WorkflowBlobWritten.blob:type_name -> phalanx.WorkflowBlob
-	18, // 47: phalanx.WorkflowHaveRows.rows:type_name -> phalanx.WorkflowOutputRow
-	20, // 48: phalanx.WorkflowRequest.start:type_name -> phalanx.WorkflowStart
-	21, // 49: phalanx.WorkflowRequest.list:type_name -> phalanx.WorkflowListing
-	22, // 50: phalanx.WorkflowRequest.cancel:type_name -> phalanx.WorkflowCancel
-	23, // 51: phalanx.WorkflowRequest.resume:type_name -> phalanx.WorkflowResume
-	24, // 52: phalanx.WorkflowRequest.signal:type_name -> phalanx.WorkflowSignal
-	34, // 53: phalanx.WorkflowResume.with:type_name -> phalanx.WorkflowFunction
-	32, // 54: phalanx.WorkflowReply.run:type_name -> phalanx.WorkflowUID
-	26, // 55: phalanx.WorkflowReply.status:type_name -> phalanx.WorkflowStatus
-	27, // 56: phalanx.WorkflowReply.list:type_name -> phalanx.WorkflowListed
-	38, // 57: phalanx.WorkflowReply.result:type_name -> phalanx.WorkflowResult
-	39, // 58: phalanx.WorkflowReply.error:type_name -> phalanx.Error
-	34, // 59: phalanx.WorkflowStatus.lacks:type_name -> phalanx.WorkflowFunction
-	40, // 60: phalanx.WorkflowListed.name:type_name -> phalanx.WorkflowName
-	36, // 61: phalanx.WorkflowRestore.blob:type_name -> phalanx.WorkflowBlob
-	62, // [62:62] is the sub-list for method output_type
-	62, // [62:62] is the sub-list for method input_type
-	62, // [62:62] is the sub-list for extension type_name
-	62, // [62:62] is the sub-list for extension extendee
-	0,  // [0:62] is the sub-list for field type_name
+	15, // 21: phalanx.WorkflowLetter.beaten:type_name -> phalanx.WorkflowBeaten
+	16, // 22: phalanx.WorkflowLetter.keeps:type_name -> phalanx.WorkflowKeeps
+	34, // 23: phalanx.WorkflowLetter.copy:type_name -> phalanx.WorkflowCopy
+	35, // 24: phalanx.WorkflowAsk.only:type_name -> phalanx.WorkflowUID
+	35, // 25: phalanx.WorkflowAttemptID.run:type_name -> phalanx.WorkflowUID
+	36, // 26: phalanx.WorkflowAttemptID.attempt:type_name -> phalanx.WorkflowAttempt
+	3,  // 27: phalanx.WorkflowOrder.id:type_name -> phalanx.WorkflowAttemptID
+	36, // 28: phalanx.WorkflowOrder.fence:type_name -> phalanx.WorkflowAttempt
+	36, // 29: phalanx.WorkflowOrder.made:type_name -> phalanx.WorkflowAttempt
+	37, // 30: phalanx.WorkflowOrder.function:type_name -> phalanx.WorkflowFunction
+	38, // 31: phalanx.WorkflowOrder.inputs:type_name -> phalanx.WorkflowLocated
+	38, // 32: phalanx.WorkflowOrder.output:type_name -> phalanx.WorkflowLocated
+	5,  // 33: phalanx.WorkflowOrder.job:type_name -> phalanx.WorkflowJob
+	3,  // 34: phalanx.WorkflowRecall.id:type_name -> phalanx.WorkflowAttemptID
+	3,  // 35: phalanx.WorkflowAcknowledge.ids:type_name -> phalanx.WorkflowAttemptID
+	39, // 36: phalanx.WorkflowWriteBlob.blob:type_name -> phalanx.WorkflowBlob
+	40, // 37: phalanx.WorkflowWriteBlob.output:type_name -> phalanx.WorkflowOutput
+	35, // 38: phalanx.WorkflowReleased.run:type_name -> phalanx.WorkflowUID
+	9,  // 39: phalanx.WorkflowRelease.runs:type_name -> phalanx.WorkflowReleased
+	3,  // 40: phalanx.WorkflowRunning.id:type_name -> phalanx.WorkflowAttemptID
+	37, // 41: phalanx.WorkflowTell.functions:type_name -> phalanx.WorkflowFunction
+	11, // 42: phalanx.WorkflowTell.running:type_name -> phalanx.WorkflowRunning
+	13, // 43: phalanx.WorkflowTell.ended:type_name -> phalanx.WorkflowReport
+	39, // 44: phalanx.WorkflowTell.holds:type_name -> phalanx.WorkflowBlob
+	3,  // 45: phalanx.WorkflowReport.id:type_name -> phalanx.WorkflowAttemptID
+	39, // 46: phalanx.WorkflowReport.missing:type_name -> phalanx.WorkflowBlob
+	40, // 47: phalanx.WorkflowReport.output:type_name -> phalanx.WorkflowOutput
+	39, // 48: phalanx.WorkflowReport.unsaved:type_name -> phalanx.WorkflowBlob
+	39, // 49: phalanx.WorkflowBlobWritten.blob:type_name -> phalanx.WorkflowBlob
+	3,  // 50: phalanx.WorkflowBeaten.id:type_name -> phalanx.WorkflowAttemptID
+	35, // 51: phalanx.WorkflowKeeps.runs:type_name -> phalanx.WorkflowUID
+	20, // 52: phalanx.WorkflowHaveRows.rows:type_name -> phalanx.WorkflowOutputRow
+	22, // 53: phalanx.WorkflowRequest.start:type_name -> phalanx.WorkflowStart
+	23, // 54: phalanx.WorkflowRequest.list:type_name -> phalanx.WorkflowListing
+	24, // 55: phalanx.WorkflowRequest.cancel:type_name -> phalanx.WorkflowCancel
+	25, // 56: phalanx.WorkflowRequest.resume:type_name -> phalanx.WorkflowResume
+	26, // 57: phalanx.WorkflowRequest.signal:type_name -> phalanx.WorkflowSignal
+	37, // 58: phalanx.WorkflowResume.with:type_name -> phalanx.WorkflowFunction
+	35, // 59: phalanx.WorkflowReply.run:type_name -> phalanx.WorkflowUID
+	28, // 60: phalanx.WorkflowReply.status:type_name -> phalanx.WorkflowStatus
+	29, // 61: phalanx.WorkflowReply.list:type_name -> phalanx.WorkflowListed
+	41, // 62: phalanx.WorkflowReply.result:type_name -> phalanx.WorkflowResult
+	42, // 63: phalanx.WorkflowReply.error:type_name -> phalanx.Error
+	37, // 64: phalanx.WorkflowStatus.lacks:type_name -> phalanx.WorkflowFunction
+	43, // 65: phalanx.WorkflowListed.name:type_name -> phalanx.WorkflowName
+	39, // 66: phalanx.WorkflowRestore.blob:type_name -> phalanx.WorkflowBlob
+	39, // 67: phalanx.WorkflowCopy.blob:type_name -> phalanx.WorkflowBlob
+	68, // [68:68] is the sub-list for method output_type
+	68, // [68:68] is the sub-list for method input_type
+	68, // [68:68] is the sub-list for extension type_name
+	68, // [68:68] is the sub-list for extension extendee
+	0,  // [0:68] is the sub-list for field type_name
 }
 
 func init() { file_messages_workflow_letter_proto_init() }
@@ -2961,8 +3245,11 @@ func file_messages_workflow_letter_proto_init() {
 		(*WorkflowLetter_Restore)(nil),
 		(*WorkflowLetter_Restored)(nil),
 		(*WorkflowLetter_Piece)(nil),
+		(*WorkflowLetter_Beaten)(nil),
+		(*WorkflowLetter_Keeps)(nil),
+		(*WorkflowLetter_Copy)(nil),
 	}
-	file_messages_workflow_letter_proto_msgTypes[19].OneofWrappers = []any{
+	file_messages_workflow_letter_proto_msgTypes[21].OneofWrappers = []any{
 		(*WorkflowRequest_Start)(nil),
 		(*WorkflowRequest_Attach)(nil),
 		(*WorkflowRequest_Await)(nil),
@@ -2979,7 +3266,7 @@ func file_messages_workflow_letter_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_workflow_letter_proto_rawDesc), len(file_messages_workflow_letter_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   32,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

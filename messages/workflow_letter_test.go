@@ -21,13 +21,13 @@ var (
 	aUID      = workflow.UID{Ledger: 1, Epoch: 2, Index: 3}
 	aBlob     = workflow.Blob{Run: aUID, Task: 4, Gen: 5, Made: anAttempt}
 	anID      = workflow.AttemptID{Run: aUID, Task: 4, Attempt: anAttempt}
-	anOutput  = workflow.Output{Size: 3, Digest: [16]byte{4}, Recorded: true, Bytes: []byte("abc"), Error: "e"}
+	anOutput  = workflow.Output{Size: 3, Digest: [16]byte{4}, Recorded: true, Bytes: []byte("abc"), Error: "e", Names: []string{"wf/x"}}
 	aLocated  = workflow.Located{Task: 4, Gen: 5, Made: anAttempt, Output: anOutput, Row: "run/x", Disks: []string{"d"}, Deterministic: true}
 	aFunction = workflow.Function{Name: "f", Version: 6}
 	aRunName  = workflow.Name{Run: aUID, Digest: phalanx.Digest{1}, Key: "k", State: workflow.Waiting, Why: "w", Until: 7}
 	aResult   = workflow.Result{Failed: "f", Outputs: []workflow.Located{aLocated}}
 	aReport   = workflow.Report{Epoch: 9, ID: anID, Gen: 5, Kind: workflow.MakeUp, Failed: "f", Final: true, Missing: []workflow.Blob{aBlob}, Unsaved: []workflow.Blob{aBlob}, Output: anOutput,
-		Work: &workflow.Work{Parts: [][]byte{[]byte("form")}}}
+		Work: &workflow.Work{Parts: [][]byte{[]byte("form")}}, Progress: []byte("half")}
 	aNumber    = workflow.ViewNumber{Boot: 1, Number: 2}
 	aJob       = &Job{Call: GraphCall{Name: "f", Version: 6, Deterministic: true, Timeout: time.Second}, Args: []GraphInput{{InputList, 2}, {InputTask, 0}, {InputConstant, 0}}, Constants: [][]byte{[]byte("c")}, Object: true, Result: true}
 	someValues = []workflow.RowValue{
@@ -44,16 +44,18 @@ var (
 	someLetters = []any{
 		workflow.Ask{Epoch: 9, Number: 1, Only: aUID, Part: 2},
 		workflow.Order{Epoch: 9, Serial: 1, ID: anID, Gen: 2, Kind: workflow.TakeBack, Generation: 3, Fence: anAttempt, Made: anAttempt, Function: aFunction,
-			Inputs: []workflow.Located{aLocated}, Output: &aLocated, Attempts: 4, Of: aJob},
+			Inputs: []workflow.Located{aLocated}, Output: &aLocated, Attempts: 4, Progress: []byte("half"), Of: aJob},
 		workflow.Recall{Epoch: 9, Serial: 1, ID: anID},
 		workflow.Acknowledge{Epoch: 9, IDs: []workflow.AttemptID{anID}},
 		workflow.WriteBlob{Epoch: 9, Blob: aBlob, Output: anOutput, Result: true, Deterministic: true},
-		workflow.Release{Epoch: 9, Serial: 1, Runs: []workflow.Released{{Run: aUID, Results: true}}},
+		workflow.Release{Epoch: 9, Serial: 1, Runs: []workflow.Released{{Run: aUID, Results: true, Spares: []string{"wf/x"}}}},
 		workflow.Tell{Epoch: 9, Number: 1, Part: 2, Parts: 3, Slots: 4, Functions: []workflow.Function{aFunction}, Disk: "d",
 			Running: []workflow.Running{{ID: anID, Gen: 1, Kind: workflow.Remake}}, Ended: []workflow.Report{aReport}, Holds: []workflow.Blob{aBlob}},
 		workflow.Taken{Epoch: 9, ID: anID},
 		workflow.Busy{Epoch: 9, ID: anID},
 		aReport,
+		workflow.Beaten{Epoch: 9, ID: anID, Progress: []byte("half")},
+		workflow.Keeps{Epoch: 9, Runs: []workflow.UID{aUID}},
 		workflow.BlobWritten{Epoch: 9, Blob: aBlob, Disk: "d", Failed: "f", Missing: true},
 		workflow.Freed{Epoch: 9, Serial: 1},
 		node.WantRows{Epoch: 9, Keys: []string{"k"}},
@@ -61,7 +63,8 @@ var (
 		node.Elsewhere{Number: 1, Controller: "a#1", Epoch: 9, Disk: true},
 		node.Withdrawn{Number: 1},
 		node.Restore{Number: 1, Blob: aBlob, Object: "wf/x"},
-		node.Restored{Number: 1, Done: true, Failed: "f"},
+		node.Restored{Number: 1, Done: true, Failed: "f", Disk: "d", Lost: true},
+		node.Copy{Blob: aBlob, Object: "wf/x", Size: 3, Digest: [16]byte{4}},
 		node.Piece{Stream: 1, Offset: 2, Size: 9, Bytes: []byte("b")},
 	}
 	someCalls = []workflow.Call{

@@ -112,7 +112,7 @@ func toAttempt(m *WorkflowAttempt) workflow.Attempt {
 }
 
 func fromOutput(o workflow.Output) *WorkflowOutput {
-	return &WorkflowOutput{Size: o.Size, Digest: fromDigest(o.Digest), Recorded: o.Recorded, Bytes: o.Bytes, Error: fromText(o.Error)}
+	return &WorkflowOutput{Size: o.Size, Digest: fromDigest(o.Digest), Recorded: o.Recorded, Bytes: o.Bytes, Error: fromText(o.Error), Names: o.Names}
 }
 
 // UnmarshalRecords is the inverse of MarshalRecords, for a run of so many tasks: those of its graph, and of all that tasks
@@ -257,7 +257,10 @@ func (f *fields) output(m *WorkflowOutput) workflow.Output {
 	case len(m.Bytes) > maxOutputBytes:
 		f.bad("record.output", "it has %d bytes, more than %d", len(m.Bytes), maxOutputBytes)
 	}
-	return workflow.Output{Size: m.GetSize(), Digest: f.digest("record.output", m.GetDigest()), Recorded: m.GetRecorded(), Bytes: m.GetBytes(), Error: m.GetError()}
+	for _, name := range m.GetNames() {
+		f.text("record.output.names", name, phalanx.MaxIDBytes)
+	}
+	return workflow.Output{Size: m.GetSize(), Digest: f.digest("record.output", m.GetDigest()), Recorded: m.GetRecorded(), Bytes: m.GetBytes(), Error: m.GetError(), Names: m.GetNames()}
 }
 
 func (f *fields) signalled(m *WorkflowSignalled) workflow.Signalled {

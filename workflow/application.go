@@ -91,6 +91,8 @@ func (s *service) application(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *StartRun:
 		s.starting(c, m)
+	case prepared:
+		s.asksFor(c, m.to, "start", m.ID, &asked{call: core.StartRun{ID: m.ID, Key: rand.Text()}, graph: m.form, work: m.work}, m.Deadline, m.answer)
 	case *AwaitRun:
 		s.asks(c, "result", m.ID, &asked{call: core.AwaitResult{ID: m.ID}}, m.Deadline, func(a core.Answer, err error) any {
 			if err == nil && a.Result != nil && a.Result.Failed != "" {
@@ -122,14 +124,24 @@ func (s *service) starting(c actor.Context, m *StartRun) {
 		}
 		return &RunStarted{ID: m.ID, UID: a.Run.String()}
 	}
-	form, work, err := prepare(m.ID, m.Root, m.Tasks)
-	if err != nil {
-		if c.Sender() != nil {
-			c.Respond(answer(core.Answer{}, err))
+	to, root, self := c.Sender(), c.ActorSystem().Root, c.Self()
+	go func() {
+		form, work, err := prepare(m.ID, m.Root, m.Tasks)
+		if err == nil {
+			root.Send(self, prepared{m, form, work, answer, to})
+		} else if to != nil {
+			root.Send(to, answer(core.Answer{}, err))
 		}
-		return
-	}
-	s.asks(c, "start", m.ID, &asked{call: core.StartRun{ID: m.ID, Key: rand.Text()}, graph: form, work: work}, m.Deadline, answer)
+	}()
+}
+
+// prepared is a StartRun whose workflow is recorded and checked: that takes long for a large one, and would hold the actor up.
+type prepared struct {
+	*StartRun
+	form   []byte
+	work   *core.Work
+	answer func(core.Answer, error) any
+	to     *actor.PID
 }
 
 // prepare returns the recorded form of the workflow of a run.
@@ -151,7 +163,7 @@ func prepare(id string, last AnyStep, tasks *Registry) (form []byte, work *core.
 		return fails(err)
 	}
 	if work, err = workOf(g, form); err == nil {
-		_, err = core.Check(work.Graph)
+		err = work.Check()
 	}
 	if err != nil {
 		return fails(err)

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/durable"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 )
@@ -66,14 +70,8 @@ func (l *incarnation) save(e core.SaveBlob) {
 func (l *incarnation) write(ctx context.Context, e core.SaveBlob) error {
 	id := outputID(e.Blob, e.Deterministic)
 	l.keep(e.Blob.Run.String(), id, e.Result)
-	ctx, stop := unlessLost(ctx, l.o.node, id)
-	r, err := l.o.node.TryOpen(ctx, id)
 	place := placeOf(e.Blob)
-	if err == nil {
-		err = l.o.disk.Put(place, r, e.Output.Size, e.Output.Digest)
-		_ = r.Close()
-	}
-	if err = stop(err); err != nil {
+	if err := l.copyTo(ctx, place, id, e.Output.Size, e.Output.Digest); err != nil {
 		return err
 	}
 	l.keepBlob(place, e.Result)
@@ -87,8 +85,8 @@ func (l *incarnation) free(runs []core.Released) {
 	l.mu.Lock()
 	for _, r := range runs {
 		run := r.Run.String()
-		objects = append(objects, drop(l.kept, run, r.Results)...)
-		places = append(places, drop(l.blobs, run, r.Results)...)
+		objects = append(objects, drop(l.kept, run, r)...)
+		places = append(places, drop(l.blobs, run, r)...)
 	}
 	l.mu.Unlock()
 	if len(objects)+len(places) == 0 {
@@ -110,12 +108,15 @@ func (l *incarnation) free(runs []core.Released) {
 	})
 }
 
-// drop takes what is known of a run out of all, but for what the run ends with unless that goes as well.
-func drop[K comparable](all map[string]map[K]bool, run string, results bool) (gone []K) {
+// drop takes what is known of a run out of all, but for what the run ends with and names unless that goes as well.
+func drop[K ~string](all map[string]map[K]bool, run string, r core.Released) (gone []K) {
 	for k, last := range all[run] {
-		if !last || results {
+		last = last || slices.ContainsFunc(r.Spares, func(s string) bool { return strings.HasPrefix(string(k), s) })
+		if !last || r.Results {
 			gone = append(gone, k)
 			delete(all[run], k)
+		} else {
+			all[run][k] = true
 		}
 	}
 	if len(all[run]) == 0 {
@@ -124,10 +125,56 @@ func drop[K comparable](all map[string]map[K]bool, run string, results bool) (go
 	return gone
 }
 
+// census returns of which runs the node has something.
+func (l *incarnation) census() (all []core.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	runs := map[string]bool{}
+	for run := range l.kept {
+		runs[run] = true
+	}
+	for run := range l.blobs {
+		runs[run] = true
+	}
+	for _, run := range slices.Sorted(maps.Keys(runs)) {
+		if u, ok := core.ParseUID(run); ok {
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
+// copyAgain writes a checkpoint that the disk has lost, of the object that another node has put again.
+func (l *incarnation) copyAgain(m flow.Copy) {
+	if l.o.disk == nil {
+		return
+	}
+	l.wait.Go(func() {
+		ctx, cancel := context.WithTimeout(l.ctx, diskWait)
+		defer cancel()
+		if err := l.copyTo(ctx, placeOf(m.Blob), m.Object, m.Size, m.Digest); err != nil {
+			l.o.settings.Log.Warnf("the checkpoint %s cannot be written again: %v", placeOf(m.Blob), err)
+			return
+		}
+		l.keepBlob(placeOf(m.Blob), true)
+	})
+}
+
+// copyTo writes an object to the disk.
+func (l *incarnation) copyTo(ctx context.Context, place string, id phalanx.ObjectID, size int64, digest phalanx.Digest) error {
+	ctx, stop := unlessLost(ctx, l.o.node, id)
+	r, err := l.o.node.TryOpen(ctx, id)
+	if err == nil {
+		err = l.o.disk.Put(place, r, size, digest)
+		_ = r.Close()
+	}
+	return stop(err)
+}
+
 // putAgain makes an object of a checkpoint on the disk again, for a node that has asked. A node that asks meanwhile asks
 // again later.
 func (l *incarnation) putAgain(from phalanx.NodeID, m flow.Restore) {
-	answer := flow.Restored{Number: m.Number}
+	answer := flow.Restored{Number: m.Number, Disk: l.o.diskName()}
 	root := l.o.node.System().Root
 	if l.o.disk == nil {
 		l.o.postFrom(root, l.o.pid, from, answer)
@@ -142,7 +189,8 @@ func (l *incarnation) putAgain(from phalanx.NodeID, m flow.Restore) {
 	l.wait.Go(func() {
 		ctx, cancel := context.WithTimeout(l.ctx, diskWait)
 		defer cancel()
-		b, err := l.o.disk.Open(placeOf(m.Blob))
+		place := placeOf(m.Blob)
+		b, err := l.o.disk.Open(place)
 		if err == nil {
 			_, err = l.o.node.PutReader(ctx, m.Object, io.Reader(b), b.Size)
 			err = errors.Join(err, b.Close())
@@ -151,7 +199,14 @@ func (l *incarnation) putAgain(from phalanx.NodeID, m flow.Restore) {
 		switch {
 		case err == nil:
 			answer.Done = true
-		case !errors.Is(err, phalanx.ErrNotFound):
+		case errors.Is(err, durable.ErrCorrupt):
+			answer.Failed, answer.Lost = err.Error(), true
+			if err := l.o.disk.Delete(place); err != nil {
+				l.o.settings.Log.Warnf("the checkpoint %s cannot be deleted: %v", place, err)
+			}
+		case errors.Is(err, phalanx.ErrNotFound):
+			answer.Lost = true
+		default:
 			answer.Failed = err.Error()
 		}
 		l.mu.Lock()
@@ -163,10 +218,8 @@ func (l *incarnation) putAgain(from phalanx.NodeID, m flow.Restore) {
 
 // restoring asks the service to have the object of a checkpoint put again by a node that has it.
 type restoring struct {
-	blob   core.Blob
-	object phalanx.ObjectID
-	number uint64       // set by the actor
-	done   chan<- error // of capacity 1
+	wish flow.Wish           // its Number is set by the actor
+	done chan<- flow.Granted // of capacity 1
 }
 
 // notRestoring says that nobody waits for it any more.
@@ -176,9 +229,9 @@ type notRestoring struct{ *restoring }
 func (s *service) restore(c actor.Context, m *restoring) {
 	o := s.open
 	o.number++
-	m.number = o.number
-	o.restores[m.number] = m
-	s.restorer(c, flow.Wish{Number: m.number, Blob: m.blob, Object: m.object})
+	m.wish.Number = o.number
+	o.restores[o.number] = m
+	s.restorer(c, m.wish)
 }
 
 // restorer gives the wishes for objects an event, and carries out its effects.
@@ -188,37 +241,36 @@ func (s *service) restorer(c actor.Context, ev flow.RestorerEvent) {
 		switch e := e.(type) {
 		case flow.AskFor:
 			s.post(c, e.To, e.Restore)
+		case flow.SendCopy:
+			s.post(c, e.To, e.Copy)
 		case flow.Granted:
 			if m := o.restores[e.Number]; m != nil {
 				delete(o.restores, e.Number)
-				m.done <- e.Err
+				m.done <- e
 			}
 		}
 	}
 	s.wake(c)
 }
 
-// putBack has the object of a checkpoint put again.
-func (o *open) putBack(ctx context.Context, b core.Blob, id phalanx.ObjectID) error {
-	return putBack(ctx, o.node.System().Root, o.pid, b, id)
-}
-
-func putBack(ctx context.Context, root *actor.RootContext, pid *actor.PID, b core.Blob, id phalanx.ObjectID) error {
-	done := make(chan error, 1)
-	m := &restoring{blob: b, object: id, done: done}
+// putBack has the object of a checkpoint put again. gone says that no disk has the checkpoint any more.
+func putBack(ctx context.Context, root *actor.RootContext, pid *actor.PID, run core.UID, l core.Located) (gone bool, err error) {
+	done := make(chan flow.Granted, 1)
+	m := &restoring{done: done, wish: flow.Wish{Blob: core.Blob{Run: run, Task: l.Task, Gen: l.Gen, Made: l.Made}, Object: givenOf(run, l).object.id,
+		Size: l.Output.Size, Digest: l.Output.Digest, Disks: l.Disks}}
 	root.Send(pid, m)
 	select {
-	case err := <-done:
-		return err
+	case g := <-done:
+		return g.Gone, g.Err
 	case <-ctx.Done():
 		root.Send(pid, notRestoring{m})
-		return reason(ctx)
+		return false, reason(ctx)
 	}
 }
 
-// bring has the inputs of an order put again that are saved, and that no node has in memory any more.
-func (l *incarnation) bring(ctx context.Context, o core.Order) error {
-	var all error
+// bring has the inputs of an order put again that are saved, and that no node has in memory any more. It returns those of
+// which no disk has the checkpoint any more.
+func (l *incarnation) bring(ctx context.Context, o core.Order) (unsaved []core.Blob, all error) {
 	add := func(in core.Located) {
 		g := givenOf(o.ID.Run, in)
 		if g.object.IsZero() || len(in.Disks) == 0 {
@@ -229,10 +281,14 @@ func (l *incarnation) bring(ctx context.Context, o core.Order) error {
 			v.Release()
 			return
 		}
-		if gone(err) {
-			b := core.Blob{Run: o.ID.Run, Task: in.Task, Gen: in.Gen, Made: in.Made}
-			all = errors.Join(all, l.o.putBack(ctx, b, g.object.id))
+		if !gone(err) {
+			return
 		}
+		lost, err := putBack(ctx, l.o.node.System().Root, l.o.pid, o.ID.Run, in)
+		if lost {
+			unsaved = append(unsaved, core.Blob{Run: o.ID.Run, Task: in.Task, Gen: in.Gen, Made: in.Made})
+		}
+		all = errors.Join(all, err)
 	}
 	for _, in := range o.Inputs {
 		add(in)
@@ -240,5 +296,5 @@ func (l *incarnation) bring(ctx context.Context, o core.Order) error {
 	if o.Output != nil {
 		add(*o.Output)
 	}
-	return all
+	return unsaved, all
 }

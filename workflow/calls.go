@@ -37,6 +37,9 @@ func call(ctx context.Context, n *cluster.Node, op, id string, a *asked) (core.A
 	if !ok {
 		return core.Answer{}, failure(op, id, phalanx.ErrInvalid, errors.New("this node has no workflows: add workflow.Service() to cluster.Config.Services"))
 	}
+	if err := core.CheckCall(a.call); err != nil {
+		return core.Answer{}, named(op, "", err)
+	}
 	if _, awaits := a.call.(core.AwaitResult); !awaits {
 		if _, has := ctx.Deadline(); !has {
 			var cancel context.CancelFunc
@@ -92,17 +95,27 @@ func named(op, id string, err error) error {
 	return &c
 }
 
-// asks makes a call for an actor.
+// asks makes a call for the actor that has sent the message.
 func (s *service) asks(c actor.Context, op, id string, a *asked, within time.Duration, reply func(core.Answer, error) any) {
+	s.asksFor(c, c.Sender(), op, id, a, within, reply)
+}
+
+// asksFor makes a call for an actor; nil: for none that wants to know.
+func (s *service) asksFor(c actor.Context, to *actor.PID, op, id string, a *asked, within time.Duration, reply func(core.Answer, error) any) {
 	if within <= 0 {
 		within = callWithin
 	}
-	to, root := c.Sender(), c.ActorSystem().Root
+	root := c.ActorSystem().Root
 	a.deadline = time.Now().Add(within)
 	a.end = func(answer core.Answer) {
 		if to != nil {
 			root.Send(to, reply(answer, named(op, id, answer.Err)))
 		}
+	}
+	if err := core.CheckCall(a.call); err != nil {
+		id = ""
+		a.end(core.Answer{Err: err})
+		return
 	}
 	s.ask(c, a)
 }

@@ -89,10 +89,10 @@ func (k *controller) Receive(c actor.Context) {
 	}
 }
 
-// largeGraph is the size in bytes from which on a workflow is decoded beside the actor.
-const largeGraph = 32 << 10
+// largeGraph is the size in bytes from which on a workflow is decoded and checked beside the actor.
+const largeGraph = 4 << 10
 
-// asked takes a request. A workflow is put together of its form first.
+// asked takes a request. A workflow is put together of its form, and checked, first.
 func (k *controller) asked(c actor.Context, m flow.Asked) {
 	start, is := m.Request.Call.(core.StartRun)
 	if !is || start.Work != nil {
@@ -101,6 +101,11 @@ func (k *controller) asked(c actor.Context, m flow.Asked) {
 	}
 	work := func() {
 		w, err := workFrom(m.Request.Graph)
+		if err == nil {
+			if wrong := w.Check(); wrong != nil {
+				err = &phalanx.Error{Op: "workflow", Kind: phalanx.ErrInvalid, Err: wrong}
+			}
+		}
 		if err != nil {
 			k.post(m.From, flow.Reply{Number: m.Request.Number, Answer: core.Answer{Err: err}})
 			return

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,12 +31,39 @@ type incarnation struct {
 	putting map[phalanx.ObjectID]bool            // objects of checkpoints that are being put
 	kept    map[string]map[phalanx.ObjectID]bool // by run: its objects of which this node knows; true: the run ends with it
 	blobs   map[string]map[string]bool           // by run: places on the disk; true: the run ends with it
+	beats   map[core.AttemptID][]byte            // progress of which the actor has a message, and not read it yet
+}
+
+// beaten says that an attempt has progress for the actor. There is one such message of an attempt, however often it beats.
+type beaten struct {
+	life *incarnation
+	id   core.AttemptID
+}
+
+// beat brings progress to the actor.
+func (l *incarnation) beat(id core.AttemptID, progress []byte) {
+	l.mu.Lock()
+	_, sent := l.beats[id]
+	l.beats[id] = progress
+	l.mu.Unlock()
+	if !sent {
+		l.o.node.System().Root.Send(l.o.pid, beaten{l, id})
+	}
+}
+
+// latest returns the progress of an attempt that the actor has not read; nil: it has.
+func (l *incarnation) latest(id core.AttemptID) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	progress := l.beats[id]
+	delete(l.beats, id)
+	return progress
 }
 
 func newIncarnation(o *open) *incarnation {
 	r := &runner{tasks: o.settings.Tasks, store: nodeStore{o.node}, log: o.settings.Log, grace: attemptGrace}
 	l := &incarnation{o: o, runner: r, member: flow.NewMember(o.settings.offer(o.diskName())), attempts: map[core.AttemptID]context.CancelCauseFunc{},
-		kept: map[string]map[phalanx.ObjectID]bool{}, blobs: map[string]map[string]bool{}, putting: map[phalanx.ObjectID]bool{}}
+		kept: map[string]map[phalanx.ObjectID]bool{}, blobs: map[string]map[string]bool{}, putting: map[phalanx.ObjectID]bool{}, beats: map[core.AttemptID][]byte{}}
 	l.ctx, l.stop = context.WithCancelCause(context.Background())
 	l.findBlobs()
 	return l
@@ -86,7 +114,10 @@ func (l *incarnation) cancel(id core.AttemptID) {
 }
 
 // ended forgets an attempt.
-func (l *incarnation) ended(id core.AttemptID) { delete(l.attempts, id) }
+func (l *incarnation) ended(id core.AttemptID) {
+	delete(l.attempts, id)
+	l.latest(id) // nobody asks for it any more
+}
 
 // run runs an attempt and returns how it has ended.
 func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
@@ -101,10 +132,15 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 	for id := range inputs {
 		l.keep(a.run, id, false)
 	}
-	if err := l.bring(ctx, o); err != nil {
+	unsaved, err := l.bring(ctx, o)
+	if len(unsaved) > 0 { // it does not begin
+		ev.Failed, ev.Missing, ev.Unsaved = err.Error(), unsaved, unsaved
+		return ev
+	}
+	if err != nil {
 		l.o.settings.Log.Debugf("checkpoints of the inputs of %s: %v", a.call, err)
 	}
-	e := l.runner.run(ctx, a, nil)
+	e := l.runner.run(ctx, a, func(progress []byte) { l.beat(o.ID, progress) })
 	if e.err == nil && e.expands {
 		ev.Work, e.err = returnedWork(e.output)
 		e.final, e.output = e.err != nil, core.Output{}
@@ -120,6 +156,9 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 		}
 	}
 	ev.Output, ev.Final = e.output, e.final
+	if job.Result {
+		ev.Output.Names = namesOf(a.run, e.refs)
+	}
 	if e.err != nil {
 		ev.Failed, ev.Output = e.err.Error(), core.Output{}
 		for _, id := range e.missing {
@@ -133,6 +172,17 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 		l.tell(core.Stored{Blob: b})
 	}
 	return ev
+}
+
+// namesOf returns the ids of those Refs whose objects are the run's.
+func namesOf(run string, refs []Ref) (all []string) {
+	for _, r := range refs {
+		if strings.HasPrefix(string(r.id), "wf/"+run+"/") {
+			all = append(all, string(r.id))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // returnedWork returns the workflow that a task has returned.
@@ -153,7 +203,7 @@ func attemptOf(o core.Order) (*attempt, error) {
 	if o.Kind == core.TakeBack {
 		fence = o.Fence
 	}
-	a := &attempt{run: o.ID.Run.String(), path: strconv.Itoa(o.ID.Task), gen: o.Gen, kind: o.Kind, call: job.Call, made: o.Made, number: o.Attempts + 1,
+	a := &attempt{run: o.ID.Run.String(), path: strconv.Itoa(o.ID.Task), gen: o.Gen, kind: o.Kind, call: job.Call, made: o.Made, number: o.Attempts + 1, progress: o.Progress,
 		fence: Fence{Generation: o.Generation, Term: fence.Epoch, Attempt: fence.Number}}
 	a.call.Name, a.call.Version = o.Function.Name, o.Function.Version
 	g := &messages.Graph{Constants: job.Constants, Tasks: []messages.GraphTask{{Inputs: job.Args}}}

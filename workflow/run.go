@@ -125,8 +125,7 @@ func (r Run[R]) bytes(ctx context.Context, l core.Located) ([]byte, func(), erro
 		if !ok {
 			return nil, nil, err
 		}
-		b := core.Blob{Run: r.uid, Task: l.Task, Gen: l.Gen, Made: l.Made}
-		if err := putBack(ctx, r.node.System().Root, pid, b, g.object.id); err != nil {
+		if _, err := putBack(ctx, r.node.System().Root, pid, r.uid, l); err != nil {
 			return nil, nil, err
 		}
 		v, err = store.TryGet(ctx, g.object.id)

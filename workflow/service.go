@@ -78,6 +78,12 @@ func (s *service) Receive(c actor.Context) {
 			}
 			s.member(c, flow.Local{Event: m.event})
 		}
+	case beaten:
+		if m.life == s.open.life {
+			if progress := m.life.latest(m.id); progress != nil {
+				s.member(c, flow.Local{Event: core.Beats{ID: m.id, Progress: progress}})
+			}
+		}
 	case leading:
 		s.open.controller, s.open.epoch = m.pid, m.epoch
 		c.Send(m.pid, flow.View{Members: s.open.view})
@@ -95,9 +101,9 @@ func (s *service) Receive(c actor.Context) {
 	case *restoring:
 		s.restore(c, m)
 	case notRestoring:
-		if s.open.restores[m.number] == m.restoring {
-			delete(s.open.restores, m.number)
-			s.restorer(c, flow.Unwished{Number: m.number})
+		if n := m.wish.Number; s.open.restores[n] == m.restoring {
+			delete(s.open.restores, n)
+			s.restorer(c, flow.Unwished{Number: n})
 		}
 	case actors.Crash:
 		panic(m)
@@ -127,7 +133,7 @@ func (s *service) viewed(c actor.Context, m cluster.Viewed) {
 func (s *service) heard(c actor.Context, from phalanx.NodeID, letter any) {
 	o := s.open
 	switch m := letter.(type) {
-	case core.Tell, core.Taken, core.Busy, core.Report, core.BlobWritten, core.Freed:
+	case core.Tell, core.Taken, core.Busy, core.Report, core.Beaten, core.Keeps, core.BlobWritten, core.Freed:
 		if o.controller != nil {
 			c.Send(o.controller, flow.Heard{From: from, Message: m.(core.Message)})
 		}
@@ -156,6 +162,10 @@ func (s *service) heard(c actor.Context, from phalanx.NodeID, letter any) {
 	case flow.Restore:
 		if o.life != nil {
 			o.life.putAgain(from, m)
+		}
+	case flow.Copy:
+		if o.life != nil {
+			o.life.copyAgain(m)
 		}
 	case flow.Restored:
 		s.restorer(c, flow.Answered{From: from, Restored: m})
@@ -221,6 +231,8 @@ func (s *service) member(c actor.Context, ev flow.MemberEvent) {
 				}
 			case core.SaveBlob:
 				o.life.save(e)
+			case core.Census:
+				s.member(c, flow.Local{Event: core.Kept{Runs: o.life.census()}})
 			case core.Free:
 				o.life.free(e.Runs)
 			case core.EndProcess:

@@ -98,13 +98,27 @@ func TestAllNodesStartAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.await(t)
+	all := startAgain(t, b, dirs, tasks, func() { close(g.open) })
+	x, err := Attach[string](within(t), all[0], "x")
+	if got := result(t, x, err); got != "a!?!" || e.count("one") != 2 {
+		t.Errorf("the result is %q after %s", got, &e)
+	}
+	r, err = Attach[string](within(t), all[1], "big")
+	if got := result(t, r, err); got != strings.Repeat("b", 200_000) {
+		t.Errorf("the result has %d bytes", len(got))
+	}
+}
+
+// startAgain kills all nodes of a cluster and starts them again over their folders, in another order.
+func startAgain(t *testing.T, b *bedOf, dirs []string, tasks *Registry, meanwhile func()) []*cluster.Node {
+	t.Helper()
 	again := &bedOf{t: t, ports: map[string]int{}}
 	for i, n := range b.nodes {
 		_, port, _ := strings.Cut(n.ControlAddr(), ":")
 		again.ports[fmt.Sprint("n", i)], _ = strconv.Atoi(port)
 		die(n)
 	}
-	close(g.open)
+	meanwhile()
 	type joined struct {
 		n   *cluster.Node
 		err error
@@ -132,14 +146,7 @@ func TestAllNodesStartAgain(t *testing.T) {
 	if slices.ContainsFunc(all, func(n *cluster.Node) bool { return n.View().Cluster != all[0].View().Cluster }) {
 		t.Fatal("there are two clusters")
 	}
-	x, err := Attach[string](within(t), all[0], "x")
-	if got := result(t, x, err); got != "a!?!" || e.count("one") != 2 {
-		t.Errorf("the result is %q after %s", got, &e)
-	}
-	r, err = Attach[string](within(t), all[1], "big")
-	if got := result(t, r, err); got != strings.Repeat("b", 200_000) {
-		t.Errorf("the result has %d bytes", len(got))
-	}
+	return all
 }
 
 // A panic of the controller's actor ends its tenure, and the next controller goes on; one of the service's actor leaves attempts

@@ -62,6 +62,17 @@ type (
 		Number uint64
 		Done   bool
 		Failed string
+		Disk   string // of the node; "": it has none
+		Lost   bool   // Disk does not have the checkpoint, or not its bytes: it never will
+	}
+
+	// Copy asks a node whose disk has lost a checkpoint to write it again, now that its object is there. It has no
+	// answer: if it is lost, the next node that needs the checkpoint sends another one.
+	Copy struct {
+		Blob   core.Blob
+		Object phalanx.ObjectID
+		Size   int64
+		Digest phalanx.Digest
 	}
 )
 
@@ -82,3 +93,4 @@ func (Elsewhere) letter() {}
 func (Withdrawn) letter() {}
 func (Restore) letter()   {}
 func (Restored) letter()  {}
+func (Copy) letter()      {}

@@ -30,8 +30,13 @@ func (s *restores) does(ev RestorerEvent, want ...string) {
 		switch e := e.(type) {
 		case AskFor:
 			got = append(got, fmt.Sprint("ask ", e.To, " for ", e.Restore.Object))
+		case SendCopy:
+			got = append(got, fmt.Sprint("copy ", e.Copy.Object, " to ", e.To))
 		case Granted:
 			got = append(got, fmt.Sprint("granted ", e.Err))
+			if e.Gone {
+				got = append(got, "gone")
+			}
 		}
 	}
 	if strings.Join(got, ", ") != strings.Join(want, ", ") {
@@ -87,4 +92,68 @@ func TestRestorerForgets(t *testing.T) {
 	s.does(Around{Self: "a", Nodes: []phalanx.NodeID{"a", "c"}})
 	s.does(Answered{"a", Restored{Number: 2}}, "ask c for y")
 	s.does(Answered{"c", Restored{Number: 2, Done: true}}, "granted <nil>")
+}
+
+// A checkpoint is gone once each disk that was named has said that it has lost it, whatever others say.
+func TestRestorerFindsOutThatACheckpointIsGone(t *testing.T) {
+	s := restoresOf(t)
+	lost := func(from phalanx.NodeID, disk string) Answered {
+		return Answered{from, Restored{Number: 1, Disk: disk, Lost: true}}
+	}
+	s.does(Wish{Number: 1, Object: "x", Disks: []string{"da", "db"}}, "ask a for x")
+	s.does(lost("a", "da"), "ask b for x")
+	s.does(lost("b", "db"), "ask c for x")
+	s.does(lost("c", "dc"), `granted workflow "x": lost: no node has it or its checkpoint any more`, "gone")
+}
+
+// A disk whose node is away, or that fails otherwise, may come back with the checkpoint: for as long as the ledger does not
+// replace it.
+func TestRestorerWaitsForADisk(t *testing.T) {
+	for _, back := range []bool{true, false} {
+		s := restoresOf(t)
+		s.does(Wish{Number: 1, Object: "x", Size: 7, Disks: []string{"da", "dd"}}, "ask a for x")
+		s.does(Answered{"a", Restored{Number: 1, Disk: "da", Lost: true}}, "ask b for x")
+		s.does(answer("b", false, ""), "ask c for x")
+		s.does(Answered{"c", Restored{Number: 1, Disk: "dc", Lost: true}}) // it was not named
+		if back {
+			s.does(Around{Self: "a", Nodes: []phalanx.NodeID{"a", "b", "c", "d"}}, "ask d for x")
+			s.does(Answered{"d", Restored{Number: 1, Disk: "dd", Done: true}}, "copy x to a", "granted <nil>") // a has lost its copy
+			continue
+		}
+		asked := 0
+		for s.now < awayMost {
+			at, ok := s.r.Due()
+			if !ok {
+				t.Fatal("nothing is due")
+			}
+			s.now = at
+			for ev := RestorerEvent(Tick{}); ev != nil; {
+				effects := s.r.Step(s.now, ev)
+				ev = nil
+				for _, e := range effects {
+					switch e := e.(type) {
+					case AskFor:
+						asked++
+						ev = answer(e.To, false, "the disk is poisoned")
+					case Granted:
+						if s.now != awayMost || !e.Gone || e.Err == nil {
+							t.Errorf("at %v: %+v", s.now, e)
+						}
+					}
+				}
+			}
+		}
+		if len(s.r.wishes) > 0 || asked < 100 || asked > 300 {
+			t.Errorf("%d wishes are left, members were asked %d times", len(s.r.wishes), asked)
+		}
+	}
+}
+
+// A copy is not asked of a node that has left.
+func TestRestorerSendsNoCopyToANodeThatHasLeft(t *testing.T) {
+	s := restoresOf(t)
+	s.does(Wish{Number: 1, Object: "x", Disks: []string{"da", "db"}}, "ask a for x")
+	s.does(Answered{"a", Restored{Number: 1, Disk: "da", Lost: true}}, "ask b for x")
+	s.does(Around{Self: "c", Nodes: []phalanx.NodeID{"b", "c"}})
+	s.does(Answered{"b", Restored{Number: 1, Disk: "db", Done: true}}, "granted <nil>")
 }

@@ -14,6 +14,8 @@ const (
 	MaxCalls       = 1 << 16   // calls that wait for an answer
 	MaxKept        = 4096      // reports that an executor keeps, beside the attempts that run
 	MaxRecorded    = 64 << 10  // bytes of an output that goes into the ledger
+	MaxProgress    = 64 << 10  // bytes of the progress of an attempt
+	MaxNames       = 32 << 10  // bytes of Output.Names; instead of more it has "", with which each id begins
 	MaxWhy         = 4 << 10   // bytes of an error's text; the rest is cut
 	MaxVersions    = 500       // of functions that a Resume puts in place of others
 	MaxSlots       = 1 << 16   // attempts that a member runs at once
@@ -34,6 +36,12 @@ const (
 	mostPatience  = time.Minute            // of a call; its client asks again
 	leaseGrace    = 10 * time.Second       // an attempt that goes on longer after the lease of its node ends the process
 	minute        = time.Minute
+	saveWait      = time.Minute // for a disk to write a checkpoint, and a second for each slowestDisk bytes
+	slowestDisk   = 1 << 20
+	unfitFor      = time.Minute // a disk that has failed to write a checkpoint gets none, if others can
+	beatPause     = time.Second // between two messages with the progress of an attempt
+	mostProgress  = 16 << 20    // bytes of progress that a controller keeps; a task of which it keeps none begins anew
+	censusPause   = time.Hour   // after which a node names the runs again of which it has something
 )
 
 // Minutes of leaders' clocks.

@@ -84,10 +84,12 @@ type Controller struct {
 	place    placer
 	strays   map[UID][]*member // of which members have something, and that are looked up
 
-	withDisks []*member          // in order; nil: it has changed
-	saves     map[Blob]*save     // being written
-	saveQueue []*save            // in order
+	withDisks []*member      // in order; nil: it has changed
+	saves     map[Blob]*save // being written
+	saveQueue []*save        // in order
+	saveEnds  agenda.Agenda[*save]
 	unacked   map[AttemptID]bool // reports whose records are not durable
+	progress  int                // bytes, of all runs
 }
 
 // step is an event for a run.
@@ -168,7 +170,7 @@ func (c *Controller) Due() (at time.Duration, ok bool) {
 		return 0, false
 	}
 	at = c.ticks
-	for _, due := range []func() (time.Duration, bool){c.timers.Due, c.patience.Due, c.repeats.Due, c.place.waiting.Due, c.graceDue} {
+	for _, due := range []func() (time.Duration, bool){c.timers.Due, c.patience.Due, c.repeats.Due, c.saveEnds.Due, c.place.waiting.Due, c.graceDue} {
 		if d, some := due(); some {
 			at = min(at, d)
 		}
@@ -197,6 +199,13 @@ func (c *Controller) tick() {
 			break
 		}
 		c.fail(call, failure(phalanx.ErrDeadline, "%s: ask again", call.waits()))
+	}
+	for {
+		s, ok := c.saveEnds.Take(c.now)
+		if !ok {
+			break
+		}
+		c.saveLate(s)
 	}
 	for {
 		s, ok := c.repeats.Take(c.now)

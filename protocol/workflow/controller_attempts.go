@@ -64,6 +64,8 @@ func (c *Controller) send(h *hosted, v int, m *member) {
 		o.Inputs, o.From = append(o.Inputs, h.locate(int(p))), append(o.From, int(p)-base)
 	}
 	switch t.kind {
+	case Do:
+		o.Progress = h.progressOf(v)
 	case TakeBack:
 		o.Fence = t.fence
 	case Remake:
@@ -130,11 +132,19 @@ func (c *Controller) reported(m *member, r Report) {
 	c.place.hold(m, false)
 	if f.run.gone {
 		c.acknowledge(m, r.ID)
-		c.free(m, Released{Run: f.run.uid})
+		c.stray(m, r.ID.Run)
 		return
 	}
 	v := r.ID.Task
+	if f.kind == Do && r.Failed == "" {
+		c.setProgress(h, v, nil)
+	} else if f.kind == Do && r.Progress != nil {
+		c.setProgress(h, v, r.Progress)
+	}
 	r.Failed, r.Output.Error = cut(r.Failed), "" // a Run makes errors outputs
+	if r.Output.Names = sound(r.Output.Names); !f.run.run.isResult(v) {
+		r.Output.Names = nil
+	}
 	if len(r.Output.Bytes) > MaxRecorded {
 		r.Output.Recorded = false
 	}

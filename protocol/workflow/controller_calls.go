@@ -138,16 +138,17 @@ func (c *Controller) start(k *call, s StartRun) {
 		c.fail(k, invalid("there is no workflow, or the caller's key has more than %d bytes", phalanx.MaxIDBytes))
 		return
 	}
-	events, err := s.Work.check()
-	if err != nil {
-		c.fail(k, &phalanx.Error{Op: "workflow", Kind: phalanx.ErrInvalid, Err: err})
-		return
+	if s.Work.events == nil {
+		if err := s.Work.Check(); err != nil {
+			c.fail(k, &phalanx.Error{Op: "workflow", Kind: phalanx.ErrInvalid, Err: err})
+			return
+		}
 	}
 	c.lookup(s.ID, func(h *hosted, n *Name) {
 		switch {
 		case k.over:
 		case h == nil && n == nil:
-			c.begin(k, s, events)
+			c.begin(k, s)
 		case h == nil && n.State == Forgotten:
 			c.fail(k, failure(phalanx.ErrDeleted, "run %q was forgotten less than %d minutes ago", s.ID, tombstone))
 		case h != nil && h.work.Digest == s.Work.Digest:
@@ -178,9 +179,14 @@ func (c *Controller) mismatch(k *call, s StartRun, recorded *Work) {
 
 // begin begins a run. Its workflow is written in parts, behind a row by which the next controller deletes them if
 // the rest is not written.
-func (c *Controller) begin(k *call, s StartRun, events *Events) {
+func (c *Controller) begin(k *call, s StartRun) {
 	if c.full() {
 		c.fail(k, failure(phalanx.ErrUnavailable, "%d bytes are not on disks yet: %w", c.bytes, ErrBusy))
+		return
+	}
+	events, err := s.Work.take()
+	if err != nil {
+		c.fail(k, &phalanx.Error{Op: "workflow", Kind: phalanx.ErrInvalid, Err: err})
 		return
 	}
 	c.index++

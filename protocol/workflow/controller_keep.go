@@ -73,16 +73,14 @@ func (c *Controller) forget(k *call, id string) {
 	})
 }
 
-// deleteRun writes rows that delete a run, and then has disks drop its results. Calls for the id wait until then.
+// deleteRun writes rows that delete a run, and then has members drop its results. Calls for the id wait until then.
 func (c *Controller) deleteRun(id string, n *Name, then func(), rows ...Row) {
 	c.lock(id)
 	u, ended := n.Run, n.State == Finished
 	c.add(func() {
 		if ended {
 			for _, m := range c.sortedMembers() {
-				if m.disk != "" {
-					c.free(m, Released{Run: u, Results: true})
-				}
+				c.free(m, Released{Run: u, Results: true})
 			}
 		}
 		if then != nil {

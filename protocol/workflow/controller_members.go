@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/retry"
@@ -14,6 +15,8 @@ type member struct {
 	node phalanx.NodeID
 	left bool // the view, for ever: a node that comes back is another one
 	disk string
+
+	unfit time.Duration // until then checkpoints go to other disks, if there are
 
 	// of the placer
 	group   *group // nil: it gets no attempts yet
@@ -267,6 +270,10 @@ func (c *Controller) heard(from phalanx.NodeID, msg Message) {
 		c.place.hold(m, true)
 	case Report:
 		c.reported(m, msg)
+	case Beaten:
+		c.beaten(m, msg)
+	case Keeps:
+		c.keeps(m, msg)
 	case BlobWritten:
 		c.blobWritten(m, msg)
 	case Freed:

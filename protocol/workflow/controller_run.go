@@ -181,7 +181,7 @@ func (c *Controller) closed(h *hosted) {
 	}
 	c.forgetRun(h)
 	for _, m := range h.users {
-		c.free(m, Released{Run: h.uid})
+		c.free(m, Released{Run: h.uid, Spares: spares(h.result.Outputs)})
 	}
 }
 
@@ -192,6 +192,7 @@ func (c *Controller) forgetRun(h *hosted) {
 	delete(c.ids, h.id)
 	c.timers.Cancel(h)
 	c.place.drop(h)
+	c.dropProgress(h)
 	for _, v := range sortedTasks(h.flights) { // their outcomes are of no use
 		f := h.flights[v]
 		c.giveUp(f)

@@ -1,6 +1,9 @@
 package workflow
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // save is a checkpoint that two disks write, or one if there is no other.
 type save struct {
@@ -37,6 +40,7 @@ func (c *Controller) saveMore() {
 		c.saves[s.blob] = s
 		s.asked = map[*member]*sending{}
 		s.left = len(to)
+		c.saveEnds.Set(s, c.now+saveWait+time.Duration(s.run.run.located(s.blob.Task).Output.Size/slowestDisk)*time.Second)
 		for _, m := range to {
 			m.saves[s.blob] = s
 			s.run.uses(m)
@@ -48,7 +52,7 @@ func (c *Controller) saveMore() {
 }
 
 func withoutBytes(o Output) Output {
-	o.Bytes = nil
+	o.Bytes, o.Names = nil, nil
 	return o
 }
 
@@ -64,12 +68,21 @@ func (c *Controller) disksFor(b Blob) (best []*member) {
 	}
 	for _, m := range c.withDisks {
 		best = append(best, m)
-		for i := len(best) - 1; i > 0 && rank(best[i].disk, b) > rank(best[i-1].disk, b); i-- {
+		for i := len(best) - 1; i > 0 && c.before(best[i], best[i-1], b); i-- {
 			best[i], best[i-1] = best[i-1], best[i]
 		}
 		best = best[:min(2, len(best))]
 	}
 	return best
+}
+
+// before reports whether a disk is a better one for an output: one that has just failed to write is worse than all that
+// have not.
+func (c *Controller) before(m, o *member, b Blob) bool {
+	if x, y := c.now < m.unfit, c.now < o.unfit; x != y {
+		return y
+	}
+	return rank(m.disk, b) > rank(o.disk, b)
 }
 
 // rank orders the disks for an output, by FNV-1a.
@@ -101,6 +114,7 @@ func (c *Controller) blobWritten(m *member, w BlobWritten) {
 		c.gone(w.Blob)
 		c.saveFailed(s, "nobody has the output any more")
 	case w.Failed != "":
+		m.unfit = c.now + unfitFor
 		c.saveFailed(s, w.Failed)
 	default:
 		s.disks = append(s.disks, w.Disk)
@@ -132,8 +146,21 @@ func (c *Controller) saveFailed(s *save, why string) {
 	c.step(s.run, Checkpointed{Task: s.blob.Task, Gen: s.blob.Gen, Made: s.blob.Made, Failed: why}, nil)
 }
 
+// saveLate gives a checkpoint up that a disk does not answer: the next one goes to others.
+func (c *Controller) saveLate(s *save) {
+	late := ""
+	for _, m := range c.sortedMembers() {
+		if msg := s.asked[m]; msg != nil && !msg.done {
+			m.unfit = c.now + unfitFor
+			late += " " + string(m.node)
+		}
+	}
+	c.saveFailed(s, "no answer of the disks of nodes"+late)
+}
+
 func (c *Controller) endSave(s *save) {
 	s.over = true
+	c.saveEnds.Cancel(s)
 	for m, msg := range s.asked {
 		c.stop(msg)
 		delete(m.saves, s.blob)

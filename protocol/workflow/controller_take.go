@@ -217,26 +217,6 @@ func (c *Controller) toldHolds(m *member, b Blob) {
 	}
 }
 
-// stray has a member drop what it has of a run that is neither active nor waits.
-func (c *Controller) stray(m *member, u UID) {
-	if asked, is := c.strays[u]; is {
-		c.strays[u] = append(asked, m)
-		return
-	}
-	c.strays[u] = []*member{m}
-	c.read(waitingKey(u), "", 1, func(rows []Row) {
-		all := c.strays[u]
-		delete(c.strays, u)
-		if len(rows) > 0 || c.runs[u] != nil {
-			return
-		}
-		slices.SortFunc(all, func(a, b *member) int { return strings.Compare(string(a.node), string(b.node)) })
-		for _, m := range slices.Compact(all) {
-			c.free(m, Released{Run: u})
-		}
-	})
-}
-
 // leave takes that a member has left: what it has told is lost.
 func (k *held) leave(h *hosted, m *member) {
 	for v, f := range k.found {

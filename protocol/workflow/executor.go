@@ -37,6 +37,8 @@ type Executor struct {
 	ended      map[AttemptID]*ending
 	bytes      int                      // of the outputs in ended
 	repeats    agenda.Agenda[AttemptID] // reports to send again
+	beats      agenda.Agenda[AttemptID] // messages with the progress of attempts
+	census     time.Duration            // when the next one is; 0: no controller has asked yet
 	saving     map[Blob]bool
 	holds      map[UID]map[Blob]bool
 	telling    telling
@@ -48,6 +50,8 @@ type Executor struct {
 type attempt struct {
 	order    Order
 	canceled bool
+	progress []byte
+	beaten   time.Duration // when it was told last
 }
 
 // ending is a report that is not acknowledged.
@@ -76,6 +80,10 @@ func (x *Executor) Step(now time.Duration, ev ExecutorEvent) []ExecutorEffect {
 		x.heard(ev.From, ev.Message)
 	case AttemptEnded:
 		x.attemptEnded(ev)
+	case Beats:
+		x.beat(ev)
+	case Kept:
+		x.keeps(ev.Runs)
 	case BlobSaved:
 		if x.saving[ev.Blob] {
 			delete(x.saving, ev.Blob)
@@ -89,6 +97,8 @@ func (x *Executor) Step(now time.Duration, ev ExecutorEvent) []ExecutorEffect {
 		x.lease = max(x.lease, ev.Until)
 	}
 	x.repeat()
+	x.tellBeats()
+	x.count()
 	x.outlive()
 	out := x.out
 	x.out = nil
@@ -101,6 +111,12 @@ func (x *Executor) Due() (at time.Duration, ok bool) {
 		return 0, false
 	}
 	at, ok = x.repeats.Due()
+	if beat, some := x.beats.Due(); some && (!ok || beat < at) {
+		at, ok = beat, true
+	}
+	if x.census > 0 && (!ok || x.census < at) {
+		at, ok = x.census, true
+	}
 	if end := x.lease + leaseGrace; x.lease > 0 && len(x.running) > 0 && (!ok || end < at) {
 		at, ok = end, true
 	}
@@ -115,6 +131,9 @@ func (x *Executor) send(m Message) { x.emit(ToController{To: x.controller, Messa
 func (x *Executor) heard(from phalanx.NodeID, m Message) {
 	if ask, ok := m.(Ask); ok && ask.Epoch > x.epoch {
 		x.epoch, x.seen, x.telling = ask.Epoch, serials{}, telling{}
+		if x.census == 0 {
+			x.census = x.now + censusPause
+		}
 	}
 	if m.epoch() != x.epoch || x.epoch == 0 { // a controller sends nothing else before the answer to its Ask
 		return
@@ -123,6 +142,9 @@ func (x *Executor) heard(from phalanx.NodeID, m Message) {
 	switch m := m.(type) {
 	case Ask:
 		x.tell(m)
+		if m.Part == 0 {
+			x.beatAgain()
+		}
 	case Order:
 		x.order(m)
 	case Recall:
@@ -185,13 +207,18 @@ func (x *Executor) attemptEnded(ev AttemptEnded) {
 		return
 	}
 	delete(x.running, ev.ID)
+	x.beats.Cancel(ev.ID)
 	if ev.Work != nil && ev.Work.size() > MaxReturned {
 		ev.Failed, ev.Final, ev.Work = tooLarge(ev.Work), true, nil
 	}
 	if ev.Failed == "" && ev.Work == nil && a.order.Kind != TakeBack && a.order.Kind != MakeUp {
 		x.hold(Blob{Run: ev.ID.Run, Task: ev.ID.Task, Gen: a.order.Gen, Made: a.order.Made})
 	}
-	x.keep(Report{ID: ev.ID, Gen: a.order.Gen, Kind: a.order.Kind, Failed: cut(ev.Failed), Final: ev.Final, Missing: ev.Missing, Unsaved: ev.Unsaved, Output: ev.Output, Work: ev.Work})
+	r := Report{ID: ev.ID, Gen: a.order.Gen, Kind: a.order.Kind, Failed: cut(ev.Failed), Final: ev.Final, Missing: ev.Missing, Unsaved: ev.Unsaved, Output: ev.Output, Work: ev.Work}
+	if r.Failed != "" {
+		r.Progress = a.progress
+	}
+	x.keep(r)
 }
 
 func (x *Executor) hold(b Blob) {

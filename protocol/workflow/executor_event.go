@@ -29,6 +29,15 @@ type (
 		Work    *Work
 	}
 
+	// Beats says how far an attempt has come that goes on: at most MaxProgress bytes, which the Executor owns.
+	Beats struct {
+		ID       AttemptID
+		Progress []byte
+	}
+
+	// Kept answers Census.
+	Kept struct{ Runs []UID }
+
 	// BlobSaved says that a checkpoint is on the node's disk, synced, or why not.
 	BlobSaved struct {
 		Blob    Blob
@@ -48,6 +57,8 @@ type (
 
 func (Heard) executorEvent()        {}
 func (AttemptEnded) executorEvent() {}
+func (Beats) executorEvent()        {}
+func (Kept) executorEvent()         {}
 func (BlobSaved) executorEvent()    {}
 func (Stored) executorEvent()       {}
 func (Dropped) executorEvent()      {}
@@ -82,6 +93,9 @@ type (
 	// Free asks to delete what the node has of runs that have ended: objects, and blobs that are no results.
 	Free struct{ Runs []Released }
 
+	// Census asks of which runs the node has something. The host answers with Kept.
+	Census struct{}
+
 	// EndProcess asks to end the process at once: an attempt does not end, and the node has lost its lease.
 	EndProcess struct{ Why string }
 )
@@ -91,4 +105,5 @@ func (CancelAttempt) executorEffect() {}
 func (ToController) executorEffect()  {}
 func (SaveBlob) executorEffect()      {}
 func (Free) executorEffect()          {}
+func (Census) executorEffect()        {}
 func (EndProcess) executorEffect()    {}

@@ -33,6 +33,14 @@ type hosted struct {
 	places  map[int]Places // of checkpoints, by task
 	signals map[signalID][]*call
 	users   []*member // that have something of it
+
+	progress map[int]progress // by task
+}
+
+// progress is how far an attempt has come that has failed since, or may.
+type progress struct {
+	gen   uint32
+	bytes []byte
 }
 
 // flight is an attempt that a member has, or gets.

@@ -51,6 +51,7 @@ type (
 		From       []int     // by input: the task in that graph
 		Off        bool      // the output has no checkpoint
 		Result     bool      // the run ends with it
+		Progress   []byte    // that an attempt before has told, of Do; nil: none has
 		Of         any       // the host's: that of the Work; on its way to the executor, what the attempt runs
 	}
 
@@ -89,7 +90,8 @@ type (
 // Released is a run that has ended.
 type Released struct {
 	Run     UID
-	Results bool // its results go as well
+	Results bool     // its results go as well
+	Spares  []string // else: objects whose ids begin so stay, since its results name them
 }
 
 // Of an executor.
@@ -132,6 +134,22 @@ type (
 		Unsaved []Blob // inputs whose checkpoint each disk that was named has lost, or will never tell: it did not begin
 		Output  Output
 		Work    *Work // that the task has returned instead of an output: at least its Parts; nil: none
+
+		Progress []byte // of an attempt that has failed: the last that it has told
+	}
+
+	// Beaten has the progress of an attempt that goes on. It is not repeated: the next one has what is later.
+	Beaten struct {
+		Epoch    uint64
+		ID       AttemptID
+		Progress []byte
+	}
+
+	// Keeps names runs of which the node has had something for a while. Of those that are over it is to drop it: it may
+	// have been away as they ended. It is not repeated: the next one comes within an hour.
+	Keeps struct {
+		Epoch uint64
+		Runs  []UID // at most mostListed
 	}
 
 	// BlobWritten says that a checkpoint is on Disk, or why not.
@@ -152,7 +170,7 @@ type (
 
 // bytes returns how many bytes of an output, or of a workflow, a report has.
 func (r Report) bytes() int {
-	n := len(r.Output.Bytes)
+	n := len(r.Output.Bytes) + len(r.Progress)
 	if r.Work != nil {
 		n += r.Work.size()
 	}
@@ -176,6 +194,8 @@ func (m Tell) epoch() uint64        { return m.Epoch }
 func (m Taken) epoch() uint64       { return m.Epoch }
 func (m Busy) epoch() uint64        { return m.Epoch }
 func (m Report) epoch() uint64      { return m.Epoch }
+func (m Beaten) epoch() uint64      { return m.Epoch }
+func (m Keeps) epoch() uint64       { return m.Epoch }
 func (m BlobWritten) epoch() uint64 { return m.Epoch }
 func (m Freed) epoch() uint64       { return m.Epoch }
 

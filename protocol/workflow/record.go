@@ -99,6 +99,9 @@ type Output struct {
 	Recorded bool   // Bytes has it; else it is an object
 	Bytes    []byte // at most 64 KB
 	Error    string // of a task whose consumer takes its error
+
+	// Names says how the ids of the objects begin that a result of the run names: they stay until the run is forgotten.
+	Names []string
 }
 
 func (Begun) record()       {}

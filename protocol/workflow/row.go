@@ -140,9 +140,16 @@ func (r Result) size() int {
 }
 
 func (l Located) size() int {
-	n := 96 + len(l.Output.Bytes) + len(l.Output.Error) + len(l.Row)
+	n := 96 + len(l.Output.Bytes) + len(l.Output.Error) + len(l.Row) + namesSize(l.Output.Names)
 	for _, d := range l.Disks {
 		n += len(d) + 2
+	}
+	return n
+}
+
+func namesSize(names []string) (n int) {
+	for _, s := range names {
+		n += len(s) + 3
 	}
 	return n
 }
@@ -158,7 +165,7 @@ func (b Batch) size() int {
 func recordSize(r Record) int {
 	switch r := r.(type) {
 	case Ended:
-		return 96 + len(r.Output.Bytes) + len(r.Output.Error)
+		return 96 + len(r.Output.Bytes) + len(r.Output.Error) + namesSize(r.Output.Names)
 	case Recovering:
 		return 8 + 4*len(r.Set)
 	case Expanded:

@@ -12,6 +12,14 @@ func (u UID) IsZero() bool { return u == UID{} }
 // String returns "ledger.epoch.index", in hexadecimal, in the order in which runs were started.
 func (u UID) String() string { return fmt.Sprintf("%016x.%016x.%08x", u.Ledger, u.Epoch, u.Index) }
 
+// ParseUID is the inverse of String; false: no UID has that form.
+func ParseUID(s string) (u UID, ok bool) {
+	if _, err := fmt.Sscanf(s, "%x.%x.%x", &u.Ledger, &u.Epoch, &u.Index); err != nil || u.String() != s {
+		return UID{}, false
+	}
+	return u, true
+}
+
 // compare orders runs as they were started.
 func (u UID) compare(v UID) int {
 	switch {

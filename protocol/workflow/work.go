@@ -26,6 +26,24 @@ type Work struct {
 	Digest    phalanx.Digest   // of the recorded form: equal for equal workflows
 	Parts     [][]byte         // the recorded form, in pieces of at most MaxWrite; nil once it is in the ledger
 	Of        any              // the host's: what its tasks run
+
+	events *Events // of Check, until a run has them
+}
+
+// Check accepts a workflow, or returns a phalanx.ErrInvalid. It takes long for a large one: a host calls it before it gives
+// the workflow to the Controller, where that holds up nobody. What was not checked the Controller checks.
+func (w *Work) Check() (err error) {
+	w.events, err = w.check()
+	return err
+}
+
+// take returns what the tasks of a workflow that is accepted wait for. It belongs to the run that takes it.
+func (w *Work) take() (e *Events, err error) {
+	if w.events == nil {
+		return w.check()
+	}
+	e, w.events = w.events, nil
+	return e, nil
 }
 
 // check accepts a workflow, and returns what its tasks wait for; or it returns a phalanx.ErrInvalid.
