@@ -25,6 +25,12 @@ import (
 // voters is how many nodes decide who is in the cluster: two of them may be dead at once.
 const voters = 5
 
+// Names of workers begin with these, and have a number behind.
+const (
+	workerPrefix = "w"
+	keeperPrefix = "k" // of those that run no tasks
+)
+
 // Config says which workers there are.
 type Config struct {
 	Workers int    // that run tasks
@@ -72,10 +78,10 @@ func Start(ctx context.Context, cfg Config) (*Crew, error) {
 	c := &Crew{cfg: cfg, value: value, answers: make(chan counted, cfg.Workers+cfg.Keepers)}
 	c.ctx, c.stop = context.WithCancelCause(ctx)
 	for i := range cfg.Keepers {
-		c.add(fmt.Sprint("k", i+1), true, true)
+		c.add(fmt.Sprint(keeperPrefix, i+1), true, true)
 	}
 	for i := range cfg.Workers {
-		c.add(fmt.Sprint("w", i+1), i < cfg.Disks, false)
+		c.add(fmt.Sprint(workerPrefix, i+1), i < cfg.Disks, false)
 	}
 	if err := c.join(); err != nil {
 		c.Close()
