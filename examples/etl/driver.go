@@ -117,7 +117,7 @@ func (d *driver) measure(ctx context.Context, id string, flow workflow.Step[[]co
 // do runs a workflow, checks its result, and forgets the run.
 func (d *driver) do(ctx context.Context, id string, flow workflow.Step[[]counted], consumers int) ([]counted, time.Duration, error) {
 	begin := time.Now()
-	r, err := workflow.Start(ctx, d.Node, id, flow, workflow.WithTasks(outside{}.tasks()))
+	r, err := workflow.Start(ctx, d.Node(), id, flow, workflow.WithTasks(outside{}.tasks()))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -129,7 +129,7 @@ func (d *driver) do(ctx context.Context, id string, flow workflow.Step[[]counted
 	if err := d.check(id, all, consumers); err != nil {
 		return nil, 0, err
 	}
-	return all, took, workflow.Forget(ctx, d.Node, id)
+	return all, took, workflow.Forget(ctx, d.Node(), id)
 }
 
 // check compares what the consumers have made with what they should have.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"text/tabwriter"
 	"time"
@@ -19,7 +18,7 @@ import (
 
 const (
 	processes = 4 // that run tasks and actors
-	keepers   = 3 // that have folders, and run no tasks
+	keepers   = 3 // whose folders have the ledger, and that run no tasks
 )
 
 // driver starts runs, brings about faults, and checks what comes of them.
@@ -44,7 +43,9 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	}
 	d := &driver{options: o, out: out, world: outside{o.dir}}
 	d.program = d.world.program(nil)
-	if d.Crew, err = workers.Start(ctx, workers.Config{Workers: processes, Keepers: keepers, Slots: 4, Dir: o.dir, Value: d.world}); err != nil {
+	// Workers have folders as well, though the ledger is on the keepers' disks: after the death of all a node without one
+	// holds up the others for 10 s.
+	if d.Crew, err = workers.Start(ctx, workers.Config{Workers: processes, Disks: processes, Keepers: keepers, Slots: 4, Dir: o.dir, Value: d.world}); err != nil {
 		return err
 	}
 	defer d.Close()
@@ -107,7 +108,7 @@ func (d *driver) one(ctx context.Context, m mode, f fault) (took time.Duration, 
 	}
 	flow := m.flow(d.program, j, d.epochs, f)
 	begin := time.Now()
-	r, err := workflow.Start(ctx, d.Node, j.Name, flow, workflow.WithTasks(d.program.tasks()))
+	r, err := workflow.Start(ctx, d.Node(), j.Name, flow, workflow.WithTasks(d.program.tasks()))
 	if err != nil {
 		return 0, model, err
 	}
@@ -115,7 +116,7 @@ func (d *driver) one(ctx context.Context, m mode, f fault) (took time.Duration, 
 	failing, stop := context.WithCancel(ctx)
 	failed := make(chan error, 1)
 	go func() { failed <- d.fail(failing, flow, j.Name, r.UID(), f, &acted) }()
-	model, err = result(ctx, r)
+	model, err = d.result(ctx, r)
 	took = time.Since(begin)
 	stop()
 	if err = errors.Join(err, <-failed); err != nil {
@@ -130,14 +131,24 @@ func (d *driver) one(ctx context.Context, m mode, f fault) (took time.Duration, 
 	return took, model, d.clear(ctx, j.Name)
 }
 
-// result waits for a run, whatever becomes of the controller meanwhile.
-func result(ctx context.Context, r workflow.Run[made]) (made, error) {
+// result waits for a run, whatever becomes of the cluster meanwhile: the handle of a node that is no member any more is replaced.
+func (d *driver) result(ctx context.Context, r workflow.Run[made]) (made, error) {
 	for {
 		m, err := r.Result(ctx)
-		if !errors.Is(err, phalanx.ErrUnavailable) || ctx.Err() != nil {
+		if !away(err) || ctx.Err() != nil {
+			return m, err
+		}
+		if again, err := workflow.Attach[made](ctx, d.Node(), r.ID()); err == nil {
+			r = again
+		} else if !away(err) || ctx.Err() != nil {
 			return m, err
 		}
 	}
+}
+
+// away reports whether a call has failed since no controller answers, or as this process is no member.
+func away(err error) bool {
+	return errors.Is(err, phalanx.ErrUnavailable) || errors.Is(err, phalanx.ErrClosed)
 }
 
 // check compares the model with what was published, and looks whether each step was made once.
@@ -158,15 +169,15 @@ func (d *driver) check(m mode, name string, model made) error {
 
 // clear forgets a run, and deletes what attempts have left that were killed.
 func (d *driver) clear(ctx context.Context, name string) error {
-	if err := workflow.Forget(ctx, d.Node, name); err != nil {
+	if err := workflow.Forget(ctx, d.Node(), name); err != nil {
 		return err
 	}
-	left, err := d.Node.List(ctx, objects+"/")
+	left, err := d.Node().List(ctx, objects+"/")
 	if err != nil {
 		return err
 	}
 	for _, o := range left {
-		if err := d.Node.Delete(ctx, o.Object); err != nil && !errors.Is(err, phalanx.ErrDeleted) && !errors.Is(err, phalanx.ErrNotFound) && !errors.Is(err, phalanx.ErrLost) {
+		if err := d.Node().Delete(ctx, o.Object); err != nil && !errors.Is(err, phalanx.ErrDeleted) && !errors.Is(err, phalanx.ErrNotFound) && !errors.Is(err, phalanx.ErrLost) {
 			return err
 		}
 	}
@@ -180,11 +191,7 @@ func (d *driver) fail(ctx context.Context, flow workflow.AnyStep, name, uid stri
 	for {
 		asks, err := os.ReadFile(d.world.asked(name))
 		if err == nil {
-			victims, err := d.victims(ctx, flow, uid, f, string(asks))
-			if err != nil {
-				return err
-			}
-			if err := d.Kill(victims...); err != nil {
+			if err := d.kill(ctx, flow, uid, f, string(asks)); err != nil {
 				return err
 			}
 			acted.Store(true)
@@ -198,16 +205,25 @@ func (d *driver) fail(ctx context.Context, flow workflow.AnyStep, name, uid stri
 	}
 }
 
+func (d *driver) kill(ctx context.Context, flow workflow.AnyStep, uid string, f fault, asks string) error {
+	if f == clusterFails {
+		return d.KillAll()
+	}
+	victims, err := d.victims(ctx, flow, uid, f, asks)
+	if err != nil {
+		return err
+	}
+	return d.Kill(victims...)
+}
+
 // victims returns which processes a fault kills; asks is the one whose task has asked for it.
 func (d *driver) victims(ctx context.Context, flow workflow.AnyStep, uid string, f fault, asks string) ([]string, error) {
 	switch f {
-	case clusterFails:
-		return d.Names(), nil
 	case augmentLost:
 		return []string{asks}, nil
 	case actorLost:
-		for _, name := range d.Names() {
-			if name != asks && strings.HasPrefix(name, "w") {
+		for _, name := range d.Workers() {
+			if name != asks {
 				return []string{name}, nil
 			}
 		}
@@ -219,8 +235,8 @@ func (d *driver) victims(ctx context.Context, flow workflow.AnyStep, uid string,
 	return nil, fmt.Errorf("no process is killed by the fault %q", f)
 }
 
-// holders returns the processes that have the output of a task in memory: of the one that is number n of those that are
-// called so.
+// holders returns the workers that have the output of a task in memory: of the one that is number n of those that are
+// called so. The keepers are not among them: what is saved can be read there.
 func (d *driver) holders(ctx context.Context, flow workflow.AnyStep, uid, task string, n int) (names []string, err error) {
 	if n > 0 {
 		task = fmt.Sprintf("%s#%d", task, n+1)
@@ -230,21 +246,23 @@ func (d *driver) holders(ctx context.Context, flow workflow.AnyStep, uid, task s
 		return nil, err
 	}
 	index := slices.IndexFunc(all.Tasks, func(t workflow.TaskDescription) bool { return t.Name == task })
-	list, err := d.Node.List(ctx, fmt.Sprintf("wf/%s/%d/", uid, index))
+	list, err := d.Node().List(ctx, fmt.Sprintf("wf/%s/%d/", uid, index))
 	if err != nil {
 		return nil, err
 	}
 	for _, o := range list {
-		s, err := d.Node.Stat(ctx, o.Object)
+		s, err := d.Node().Stat(ctx, o.Object)
 		if err != nil {
 			return nil, err
 		}
 		for _, h := range s.Holders {
-			names = append(names, h.Node.Name())
+			if name := h.Node.Name(); slices.Contains(d.Workers(), name) {
+				names = append(names, name)
+			}
 		}
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("no process has the output of %s in memory", task)
+		return nil, fmt.Errorf("no worker has the output of %s in memory", task)
 	}
 	return names, nil
 }

@@ -55,8 +55,8 @@ func main() {
 	quick := flag.Bool("quick", false, "a smaller classifier, fewer steps, and faults in one mode only")
 	flag.Parse()
 	if *quick {
-		o.epochs, o.wanted, o.faulty = 3, 0.6, []string{"Selective"}
-		o.job = job{Rounds: 5, Hidden: 100, Copies: 1}
+		o.epochs, o.wanted, o.faulty = 3, 0.5, []string{"Selective"}
+		o.job = job{Rounds: 4, Hidden: 100, Copies: 1}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -35,10 +35,10 @@ type fault string
 
 const (
 	clusterFails  fault = "cluster"   // all processes are killed
-	ingestLost    fault = "ingest"    // those are killed that have the ingested data in memory
+	ingestLost    fault = "ingest"    // the workers are killed that have the ingested data in memory
 	actorLost     fault = "actor"     // a process is killed that has actors, and not the task that trains
 	augmentLost   fault = "augment"   // the process of an augmentation is killed
-	augmentedLost fault = "augmented" // those are killed that have augmented data in memory, before it is used
+	augmentedLost fault = "augmented" // the workers are killed that have augmented data in memory, before it is used
 )
 
 var faults = []fault{clusterFails, ingestLost, actorLost, augmentLost, augmentedLost}
@@ -123,7 +123,7 @@ func (o outside) train(c workflow.Context, j job, self *workers.Self, from, data
 	if s.state, err = parseState(from); err != nil {
 		return nil, err
 	}
-	defer s.end(context.WithoutCancel(c))
+	defer s.end()
 	if err := s.begin(c, j.Hidden, data, on); err != nil {
 		return nil, err
 	}

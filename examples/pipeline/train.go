@@ -167,8 +167,13 @@ func (s *session) step(ctx context.Context, round, try int, res storenode.Reduce
 	return nil
 }
 
+// endWait bounds what a task does after its last round.
+const endWait = 2 * time.Second
+
 // end stops the actors.
-func (s *session) end(ctx context.Context) {
+func (s *session) end() {
+	ctx, cancel := context.WithTimeout(context.Background(), endWait)
+	defer cancel()
 	for _, m := range s.members {
 		s.node.System().Root.Stop(m.pid)
 	}

@@ -201,7 +201,7 @@ func (d *driver) do(ctx context.Context, id string, flow workflow.Step[booking])
 		some, cancel := context.WithTimeout(ctx, look)
 		switch {
 		case !started:
-			r, err = workflow.Start(some, d.Node, id, flow, workflow.WithTasks(d.world.tasks()))
+			r, err = workflow.Start(some, d.Node(), id, flow, workflow.WithTasks(d.world.tasks()))
 			started = err == nil
 		default:
 			b, err = r.Result(some)
@@ -229,11 +229,11 @@ func again(err error) bool {
 func (d *driver) resume(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, look)
 	defer cancel()
-	status, err := workflow.StatusOf(ctx, d.Node, id)
+	status, err := workflow.StatusOf(ctx, d.Node(), id)
 	if err != nil || status.State != workflow.Waiting {
 		return err
 	}
-	if err := workflow.Resume(ctx, d.Node, id); err != nil {
+	if err := workflow.Resume(ctx, d.Node(), id); err != nil {
 		return err
 	}
 	d.mu.Lock()

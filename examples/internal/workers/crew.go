@@ -44,8 +44,6 @@ type Config struct {
 
 // Crew is the workers. It is safe for concurrent use.
 type Crew struct {
-	Node *cluster.Node // of this process
-
 	cfg   Config
 	value json.RawMessage
 	wait  sync.WaitGroup // for the goroutines that start workers again
@@ -53,6 +51,7 @@ type Crew struct {
 	stop  context.CancelCauseFunc
 
 	mu      sync.Mutex
+	node    *cluster.Node // of this process; nil: there is none
 	all     []*worker
 	deaths  int
 	number  uint64
@@ -98,26 +97,45 @@ func (c *Crew) add(name string, folder, idle bool) {
 	c.all = append(c.all, &worker{settings: s})
 }
 
-// join starts the first worker, which begins the cluster, then the others, and joins them.
+// join starts the first worker, which begins the cluster, then the other keepers, so that the ledger is on their disks,
+// then the other workers, and joins them.
 func (c *Crew) join() error {
-	if err := c.start(c.all[0]); err != nil {
-		return err
+	first := max(c.cfg.Keepers, 1)
+	for _, some := range [][]*worker{c.all[:1], c.all[1:first], c.all[first:]} {
+		failed := make(chan error, len(some))
+		for _, w := range some {
+			go func() { failed <- c.start(w) }()
+		}
+		var err error
+		for range some {
+			err = errors.Join(err, <-failed)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	failed := make(chan error, len(c.all))
-	for _, w := range c.all[1:] {
-		go func() { failed <- c.start(w) }()
-	}
-	var err error
-	for range c.all[1:] {
-		err = errors.Join(err, <-failed)
-	}
-	if err != nil {
-		return err
-	}
+	return c.enter()
+}
+
+// enter has this process join.
+func (c *Crew) enter() error {
 	log := logrus.New()
 	log.SetOutput(io.Discard)
-	c.Node, err = cluster.Join(c.ctx, cluster.Config{Name: "driver", Seeds: c.addresses(nil), Logger: log, Services: []cluster.Service{workflow.Service()}})
-	return err
+	n, err := cluster.Join(c.ctx, cluster.Config{Name: "driver", Seeds: c.addresses(nil), Logger: log, Services: []cluster.Service{workflow.Service()}})
+	if err != nil {
+		return fmt.Errorf("this process does not join: %w", err)
+	}
+	c.mu.Lock()
+	c.node = n
+	c.mu.Unlock()
+	return nil
+}
+
+// Node returns the node of this process. After KillAll it is another one.
+func (c *Crew) Node() *cluster.Node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.node
 }
 
 // start starts a worker, and waits until it has joined.
@@ -194,12 +212,13 @@ func (c *Crew) attend(w *worker, child *children.Child) {
 	}
 }
 
-// addresses returns where the other workers are, or have been.
+// addresses returns where the other workers with folders are, or have been. After the death of all they bring the cluster
+// back: 10 s later if one has other seeds, as it does not know whether those are in a cluster.
 func (c *Crew) addresses(but *worker) (all []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, w := range c.all {
-		if w != but && w.control != "" {
+		if w != but && w.Dir != "" && w.control != "" {
 			all = append(all, w.control)
 		}
 	}
@@ -224,6 +243,9 @@ func (c *Crew) Names() (all []string) {
 	return all
 }
 
+// Workers returns the names of the processes that run tasks.
+func (c *Crew) Workers() []string { return c.Names()[c.cfg.Keepers:] }
+
 // Kill kills the processes of these names with SIGKILL. They start again.
 func (c *Crew) Kill(names ...string) error {
 	c.mu.Lock()
@@ -238,6 +260,24 @@ func (c *Crew) Kill(names ...string) error {
 	}
 	return err
 }
+
+// KillAll kills all processes with SIGKILL. This process leaves before, so that nobody is left who was in the cluster, and
+// nobody waits for it to say that it is in none. It returns when this process is a member again of the cluster that the others
+// have brought back.
+func (c *Crew) KillAll() error {
+	ctx, cancel := context.WithTimeout(c.ctx, leaveWait)
+	defer cancel()
+	if err := c.Node().Leave(ctx); err != nil {
+		return err
+	}
+	if err := c.Kill(c.Names()...); err != nil {
+		return err
+	}
+	return c.enter()
+}
+
+// leaveWait is how long this process may take to leave.
+const leaveWait = 10 * time.Second
 
 // countWait is how long a worker may take to answer.
 const countWait = 5 * time.Second
@@ -268,7 +308,7 @@ func (c *Crew) Bytes() (sum uint64, err error) {
 			return 0, context.Cause(c.ctx)
 		}
 	}
-	return sum + c.Node.Status().BytesReceived, nil
+	return sum + c.Node().Status().BytesReceived, nil
 }
 
 func (c *Crew) answered(a counted) {
@@ -280,9 +320,9 @@ func (c *Crew) answered(a counted) {
 
 // Close ends the workers and returns when they have ended.
 func (c *Crew) Close() {
-	if c.Node != nil {
+	if n := c.Node(); n != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		_ = c.Node.Leave(ctx) // the others may all be gone
+		_ = n.Leave(ctx) // the others may all be gone
 		cancel()
 	}
 	c.stop(errors.New("the example is over"))
