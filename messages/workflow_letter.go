@@ -302,6 +302,11 @@ func fromRunRequest(r node.Request) (*WorkflowRequest, error) {
 		m.Call = &WorkflowRequest_Await{c.ID}
 	case workflow.GetStatus:
 		m.Call = &WorkflowRequest_Status{c.ID}
+		if c.Tasks {
+			m.Call = &WorkflowRequest_Tasks{c.ID}
+		}
+	case workflow.ReadRun:
+		m.Call = &WorkflowRequest_Read{&WorkflowReading{Id: c.ID, Log: c.Log, From: c.From}}
 	case workflow.ListRuns:
 		m.Call = &WorkflowRequest_List{&WorkflowListing{Prefix: c.Prefix, After: c.After, Limit: uint32(max(0, c.Limit))}}
 	case workflow.CancelRun:
@@ -329,6 +334,10 @@ func (f *fields) runRequest(m *WorkflowRequest) node.Request {
 		r.Call = workflow.AwaitResult{ID: f.runID(c.Await)}
 	case *WorkflowRequest_Status:
 		r.Call = workflow.GetStatus{ID: f.runID(c.Status)}
+	case *WorkflowRequest_Tasks:
+		r.Call = workflow.GetStatus{ID: f.runID(c.Tasks), Tasks: true}
+	case *WorkflowRequest_Read:
+		r.Call = workflow.ReadRun{ID: f.runID(c.Read.GetId()), Log: c.Read.GetLog(), From: c.Read.GetFrom()}
 	case *WorkflowRequest_List:
 		r.Call = workflow.ListRuns{Prefix: f.runID(c.List.GetPrefix()), After: f.runID(c.List.GetAfter()), Limit: f.index("list.limit", c.List.GetLimit())}
 	case *WorkflowRequest_Cancel:
@@ -350,7 +359,7 @@ func fromRunReply(r node.Reply) *WorkflowReply {
 	a := r.Answer
 	m := &WorkflowReply{Number: r.Number, Run: fromUID(a.Run), Fresh: a.Fresh, Error: ErrorToProto(a.Err), Busy: r.Busy, Again: r.Again}
 	if s := a.Status; s != nil {
-		m.Status = &WorkflowStatus{State: uint32(s.State), Why: fromText(s.Why), Tasks: uint32(s.Tasks), Ended: uint32(s.Ended), Running: uint32(s.Running), Ready: uint32(s.Ready), Lacks: fromFunctions(s.Lacks), Lost: fromTexts(s.Lost)}
+		m.Status = &WorkflowStatus{State: uint32(s.State), Why: fromText(s.Why), Tasks: uint32(s.Tasks), Ended: uint32(s.Ended), Running: uint32(s.Running), Ready: uint32(s.Ready), Lacks: fromFunctions(s.Lacks), Lost: fromTexts(s.Lost), Work: fromAtWork(s.Work)}
 	}
 	for _, l := range a.List {
 		m.List = append(m.List, &WorkflowListed{Id: l.ID, Name: fromName(l.Name)})
@@ -358,6 +367,7 @@ func fromRunReply(r node.Reply) *WorkflowReply {
 	if a.Result != nil {
 		m.Result = fromRunResult(*a.Result)
 	}
+	m.Page = fromPage(a.Page)
 	return m
 }
 
@@ -366,7 +376,7 @@ func (f *fields) runReply(m *WorkflowReply) node.Reply {
 		Answer: workflow.Answer{Run: toUID(m.GetRun()), Fresh: m.GetFresh(), Err: ErrorFromProto(m.GetError())}}
 	if s := m.GetStatus(); s != nil {
 		r.Answer.Status = &workflow.Status{State: f.runState(s.GetState()), Why: s.GetWhy(), Tasks: f.index("status.tasks", s.GetTasks()), Ended: f.index("status.ended", s.GetEnded()),
-			Running: f.index("status.running", s.GetRunning()), Ready: f.index("status.ready", s.GetReady()), Lacks: f.functions(s.GetLacks()), Lost: f.names("status.lost", s.GetLost())}
+			Running: f.index("status.running", s.GetRunning()), Ready: f.index("status.ready", s.GetReady()), Lacks: f.functions(s.GetLacks()), Lost: f.names("status.lost", s.GetLost()), Work: f.atWork(s.GetWork())}
 	}
 	if len(m.GetList()) > maxListed {
 		f.bad("reply.list", "there are %d runs, at most %d are allowed", len(m.GetList()), maxListed)
@@ -379,5 +389,6 @@ func (f *fields) runReply(m *WorkflowReply) node.Reply {
 		result := f.runResult(m.GetResult())
 		r.Answer.Result = &result
 	}
+	r.Answer.Page = f.page(m.GetPage())
 	return r
 }

@@ -1629,6 +1629,8 @@ type WorkflowRequest struct {
 	//	*WorkflowRequest_Resume
 	//	*WorkflowRequest_Signal
 	//	*WorkflowRequest_Forget
+	//	*WorkflowRequest_Tasks
+	//	*WorkflowRequest_Read
 	Call          isWorkflowRequest_Call `protobuf_oneof:"call"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1766,6 +1768,24 @@ func (x *WorkflowRequest) GetForget() string {
 	return ""
 }
 
+func (x *WorkflowRequest) GetTasks() string {
+	if x != nil {
+		if x, ok := x.Call.(*WorkflowRequest_Tasks); ok {
+			return x.Tasks
+		}
+	}
+	return ""
+}
+
+func (x *WorkflowRequest) GetRead() *WorkflowReading {
+	if x != nil {
+		if x, ok := x.Call.(*WorkflowRequest_Read); ok {
+			return x.Read
+		}
+	}
+	return nil
+}
+
 type isWorkflowRequest_Call interface {
 	isWorkflowRequest_Call()
 }
@@ -1806,6 +1826,14 @@ type WorkflowRequest_Forget struct {
 	Forget string `protobuf:"bytes,11,opt,name=forget,proto3,oneof"`
 }
 
+type WorkflowRequest_Tasks struct {
+	Tasks string `protobuf:"bytes,12,opt,name=tasks,proto3,oneof"` // as status, with the tasks at work
+}
+
+type WorkflowRequest_Read struct {
+	Read *WorkflowReading `protobuf:"bytes,13,opt,name=read,proto3,oneof"`
+}
+
 func (*WorkflowRequest_Start) isWorkflowRequest_Call() {}
 
 func (*WorkflowRequest_Attach) isWorkflowRequest_Call() {}
@@ -1823,6 +1851,10 @@ func (*WorkflowRequest_Resume) isWorkflowRequest_Call() {}
 func (*WorkflowRequest_Signal) isWorkflowRequest_Call() {}
 
 func (*WorkflowRequest_Forget) isWorkflowRequest_Call() {}
+
+func (*WorkflowRequest_Tasks) isWorkflowRequest_Call() {}
+
+func (*WorkflowRequest_Read) isWorkflowRequest_Call() {}
 
 type WorkflowStart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1944,6 +1976,66 @@ func (x *WorkflowListing) GetLimit() uint32 {
 	return 0
 }
 
+type WorkflowReading struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Log           bool                   `protobuf:"varint,2,opt,name=log,proto3" json:"log,omitempty"`
+	From          uint64                 `protobuf:"varint,3,opt,name=from,proto3" json:"from,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowReading) Reset() {
+	*x = WorkflowReading{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowReading) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowReading) ProtoMessage() {}
+
+func (x *WorkflowReading) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowReading.ProtoReflect.Descriptor instead.
+func (*WorkflowReading) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *WorkflowReading) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *WorkflowReading) GetLog() bool {
+	if x != nil {
+		return x.Log
+	}
+	return false
+}
+
+func (x *WorkflowReading) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
 type WorkflowCancel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1954,7 +2046,7 @@ type WorkflowCancel struct {
 
 func (x *WorkflowCancel) Reset() {
 	*x = WorkflowCancel{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[22]
+	mi := &file_messages_workflow_letter_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1966,7 +2058,7 @@ func (x *WorkflowCancel) String() string {
 func (*WorkflowCancel) ProtoMessage() {}
 
 func (x *WorkflowCancel) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[22]
+	mi := &file_messages_workflow_letter_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1979,7 +2071,7 @@ func (x *WorkflowCancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowCancel.ProtoReflect.Descriptor instead.
 func (*WorkflowCancel) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{22}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *WorkflowCancel) GetId() string {
@@ -2007,7 +2099,7 @@ type WorkflowResume struct {
 
 func (x *WorkflowResume) Reset() {
 	*x = WorkflowResume{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[23]
+	mi := &file_messages_workflow_letter_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2019,7 +2111,7 @@ func (x *WorkflowResume) String() string {
 func (*WorkflowResume) ProtoMessage() {}
 
 func (x *WorkflowResume) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[23]
+	mi := &file_messages_workflow_letter_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2032,7 +2124,7 @@ func (x *WorkflowResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowResume.ProtoReflect.Descriptor instead.
 func (*WorkflowResume) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{23}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *WorkflowResume) GetId() string {
@@ -2068,7 +2160,7 @@ type WorkflowSignal struct {
 
 func (x *WorkflowSignal) Reset() {
 	*x = WorkflowSignal{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[24]
+	mi := &file_messages_workflow_letter_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2080,7 +2172,7 @@ func (x *WorkflowSignal) String() string {
 func (*WorkflowSignal) ProtoMessage() {}
 
 func (x *WorkflowSignal) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[24]
+	mi := &file_messages_workflow_letter_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2093,7 +2185,7 @@ func (x *WorkflowSignal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowSignal.ProtoReflect.Descriptor instead.
 func (*WorkflowSignal) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{24}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *WorkflowSignal) GetId() string {
@@ -2135,13 +2227,14 @@ type WorkflowReply struct {
 	Error         *Error                 `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
 	Busy          bool                   `protobuf:"varint,8,opt,name=busy,proto3" json:"busy,omitempty"`   // of error
 	Again         bool                   `protobuf:"varint,9,opt,name=again,proto3" json:"again,omitempty"` // of error: ask the next controller
+	Page          *WorkflowPage          `protobuf:"bytes,10,opt,name=page,proto3" json:"page,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WorkflowReply) Reset() {
 	*x = WorkflowReply{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[25]
+	mi := &file_messages_workflow_letter_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2153,7 +2246,7 @@ func (x *WorkflowReply) String() string {
 func (*WorkflowReply) ProtoMessage() {}
 
 func (x *WorkflowReply) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[25]
+	mi := &file_messages_workflow_letter_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2166,7 +2259,7 @@ func (x *WorkflowReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowReply.ProtoReflect.Descriptor instead.
 func (*WorkflowReply) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{25}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *WorkflowReply) GetNumber() uint64 {
@@ -2232,6 +2325,13 @@ func (x *WorkflowReply) GetAgain() bool {
 	return false
 }
 
+func (x *WorkflowReply) GetPage() *WorkflowPage {
+	if x != nil {
+		return x.Page
+	}
+	return nil
+}
+
 type WorkflowStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	State         uint32                 `protobuf:"varint,1,opt,name=state,proto3" json:"state,omitempty"`
@@ -2242,13 +2342,14 @@ type WorkflowStatus struct {
 	Ready         uint32                 `protobuf:"varint,6,opt,name=ready,proto3" json:"ready,omitempty"`
 	Lacks         []*WorkflowFunction    `protobuf:"bytes,7,rep,name=lacks,proto3" json:"lacks,omitempty"`
 	Lost          []string               `protobuf:"bytes,8,rep,name=lost,proto3" json:"lost,omitempty"`
+	Work          []*WorkflowAtWork      `protobuf:"bytes,9,rep,name=work,proto3" json:"work,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WorkflowStatus) Reset() {
 	*x = WorkflowStatus{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[26]
+	mi := &file_messages_workflow_letter_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2260,7 +2361,7 @@ func (x *WorkflowStatus) String() string {
 func (*WorkflowStatus) ProtoMessage() {}
 
 func (x *WorkflowStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[26]
+	mi := &file_messages_workflow_letter_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2273,7 +2374,7 @@ func (x *WorkflowStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowStatus.ProtoReflect.Descriptor instead.
 func (*WorkflowStatus) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{26}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *WorkflowStatus) GetState() uint32 {
@@ -2332,6 +2433,211 @@ func (x *WorkflowStatus) GetLost() []string {
 	return nil
 }
 
+func (x *WorkflowStatus) GetWork() []*WorkflowAtWork {
+	if x != nil {
+		return x.Work
+	}
+	return nil
+}
+
+// WorkflowAtWork is a task at which a run works.
+type WorkflowAtWork struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          uint32                 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
+	Kind          uint32                 `protobuf:"varint,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	Node          string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	Ready         bool                   `protobuf:"varint,4,opt,name=ready,proto3" json:"ready,omitempty"`
+	Failed        uint32                 `protobuf:"varint,5,opt,name=failed,proto3" json:"failed,omitempty"`
+	Why           string                 `protobuf:"bytes,6,opt,name=why,proto3" json:"why,omitempty"`
+	Stuck         bool                   `protobuf:"varint,7,opt,name=stuck,proto3" json:"stuck,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowAtWork) Reset() {
+	*x = WorkflowAtWork{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowAtWork) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowAtWork) ProtoMessage() {}
+
+func (x *WorkflowAtWork) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowAtWork.ProtoReflect.Descriptor instead.
+func (*WorkflowAtWork) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *WorkflowAtWork) GetTask() uint32 {
+	if x != nil {
+		return x.Task
+	}
+	return 0
+}
+
+func (x *WorkflowAtWork) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *WorkflowAtWork) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *WorkflowAtWork) GetReady() bool {
+	if x != nil {
+		return x.Ready
+	}
+	return false
+}
+
+func (x *WorkflowAtWork) GetFailed() uint32 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *WorkflowAtWork) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *WorkflowAtWork) GetStuck() bool {
+	if x != nil {
+		return x.Stuck
+	}
+	return false
+}
+
+// WorkflowPage is rows of a run as they are recorded.
+type WorkflowPage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rows          []*WorkflowRecorded    `protobuf:"bytes,1,rep,name=rows,proto3" json:"rows,omitempty"`
+	Next          uint64                 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"` // 0: there is none
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowPage) Reset() {
+	*x = WorkflowPage{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowPage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowPage) ProtoMessage() {}
+
+func (x *WorkflowPage) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowPage.ProtoReflect.Descriptor instead.
+func (*WorkflowPage) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *WorkflowPage) GetRows() []*WorkflowRecorded {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *WorkflowPage) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+type WorkflowRecorded struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Bytes         []byte                 `protobuf:"bytes,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowRecorded) Reset() {
+	*x = WorkflowRecorded{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowRecorded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowRecorded) ProtoMessage() {}
+
+func (x *WorkflowRecorded) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowRecorded.ProtoReflect.Descriptor instead.
+func (*WorkflowRecorded) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *WorkflowRecorded) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *WorkflowRecorded) GetBytes() []byte {
+	if x != nil {
+		return x.Bytes
+	}
+	return nil
+}
+
 type WorkflowListed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2342,7 +2648,7 @@ type WorkflowListed struct {
 
 func (x *WorkflowListed) Reset() {
 	*x = WorkflowListed{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[27]
+	mi := &file_messages_workflow_letter_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2354,7 +2660,7 @@ func (x *WorkflowListed) String() string {
 func (*WorkflowListed) ProtoMessage() {}
 
 func (x *WorkflowListed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[27]
+	mi := &file_messages_workflow_letter_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2367,7 +2673,7 @@ func (x *WorkflowListed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowListed.ProtoReflect.Descriptor instead.
 func (*WorkflowListed) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{27}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WorkflowListed) GetId() string {
@@ -2396,7 +2702,7 @@ type WorkflowElsewhere struct {
 
 func (x *WorkflowElsewhere) Reset() {
 	*x = WorkflowElsewhere{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[28]
+	mi := &file_messages_workflow_letter_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2408,7 +2714,7 @@ func (x *WorkflowElsewhere) String() string {
 func (*WorkflowElsewhere) ProtoMessage() {}
 
 func (x *WorkflowElsewhere) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[28]
+	mi := &file_messages_workflow_letter_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2421,7 +2727,7 @@ func (x *WorkflowElsewhere) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowElsewhere.ProtoReflect.Descriptor instead.
 func (*WorkflowElsewhere) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{28}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WorkflowElsewhere) GetNumber() uint64 {
@@ -2455,7 +2761,7 @@ type WorkflowWithdrawn struct {
 
 func (x *WorkflowWithdrawn) Reset() {
 	*x = WorkflowWithdrawn{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[29]
+	mi := &file_messages_workflow_letter_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2467,7 +2773,7 @@ func (x *WorkflowWithdrawn) String() string {
 func (*WorkflowWithdrawn) ProtoMessage() {}
 
 func (x *WorkflowWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[29]
+	mi := &file_messages_workflow_letter_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2480,7 +2786,7 @@ func (x *WorkflowWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowWithdrawn.ProtoReflect.Descriptor instead.
 func (*WorkflowWithdrawn) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{29}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WorkflowWithdrawn) GetNumber() uint64 {
@@ -2502,7 +2808,7 @@ type WorkflowRestore struct {
 
 func (x *WorkflowRestore) Reset() {
 	*x = WorkflowRestore{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[30]
+	mi := &file_messages_workflow_letter_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2514,7 +2820,7 @@ func (x *WorkflowRestore) String() string {
 func (*WorkflowRestore) ProtoMessage() {}
 
 func (x *WorkflowRestore) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[30]
+	mi := &file_messages_workflow_letter_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2527,7 +2833,7 @@ func (x *WorkflowRestore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowRestore.ProtoReflect.Descriptor instead.
 func (*WorkflowRestore) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{30}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *WorkflowRestore) GetNumber() uint64 {
@@ -2562,7 +2868,7 @@ type WorkflowRestored struct {
 
 func (x *WorkflowRestored) Reset() {
 	*x = WorkflowRestored{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[31]
+	mi := &file_messages_workflow_letter_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2574,7 +2880,7 @@ func (x *WorkflowRestored) String() string {
 func (*WorkflowRestored) ProtoMessage() {}
 
 func (x *WorkflowRestored) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[31]
+	mi := &file_messages_workflow_letter_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2587,7 +2893,7 @@ func (x *WorkflowRestored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowRestored.ProtoReflect.Descriptor instead.
 func (*WorkflowRestored) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{31}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WorkflowRestored) GetNumber() uint64 {
@@ -2730,7 +3036,7 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x04rows\x18\x01 \x03(\v2\x1a.phalanx.WorkflowOutputRowR\x04rows\";\n" +
 	"\x11WorkflowOutputRow\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\fR\x05bytes\"\xac\x03\n" +
+	"\x05bytes\x18\x02 \x01(\fR\x05bytes\"\xf4\x03\n" +
 	"\x0fWorkflowRequest\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x1a\n" +
 	"\bpatience\x18\x02 \x01(\x03R\bpatience\x12.\n" +
@@ -2743,7 +3049,9 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x06resume\x18\t \x01(\v2\x17.phalanx.WorkflowResumeH\x00R\x06resume\x121\n" +
 	"\x06signal\x18\n" +
 	" \x01(\v2\x17.phalanx.WorkflowSignalH\x00R\x06signal\x12\x18\n" +
-	"\x06forget\x18\v \x01(\tH\x00R\x06forgetB\x06\n" +
+	"\x06forget\x18\v \x01(\tH\x00R\x06forget\x12\x16\n" +
+	"\x05tasks\x18\f \x01(\tH\x00R\x05tasks\x12.\n" +
+	"\x04read\x18\r \x01(\v2\x18.phalanx.WorkflowReadingH\x00R\x04readB\x06\n" +
 	"\x04call\"G\n" +
 	"\rWorkflowStart\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
@@ -2752,7 +3060,11 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x0fWorkflowListing\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\tR\x05after\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\rR\x05limit\"6\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\"G\n" +
+	"\x0fWorkflowReading\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
+	"\x03log\x18\x02 \x01(\bR\x03log\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\x04R\x04from\"6\n" +
 	"\x0eWorkflowCancel\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05cause\x18\x02 \x01(\tR\x05cause\"p\n" +
@@ -2765,7 +3077,7 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\tR\x03key\x12\x14\n" +
-	"\x05bytes\x18\x04 \x01(\fR\x05bytes\"\xc4\x02\n" +
+	"\x05bytes\x18\x04 \x01(\fR\x05bytes\"\xef\x02\n" +
 	"\rWorkflowReply\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12&\n" +
 	"\x03run\x18\x02 \x01(\v2\x14.phalanx.WorkflowUIDR\x03run\x12\x14\n" +
@@ -2775,7 +3087,9 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x06result\x18\x06 \x01(\v2\x17.phalanx.WorkflowResultR\x06result\x12$\n" +
 	"\x05error\x18\a \x01(\v2\x0e.phalanx.ErrorR\x05error\x12\x12\n" +
 	"\x04busy\x18\b \x01(\bR\x04busy\x12\x14\n" +
-	"\x05again\x18\t \x01(\bR\x05again\"\xd9\x01\n" +
+	"\x05again\x18\t \x01(\bR\x05again\x12)\n" +
+	"\x04page\x18\n" +
+	" \x01(\v2\x15.phalanx.WorkflowPageR\x04page\"\x86\x02\n" +
 	"\x0eWorkflowStatus\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\rR\x05state\x12\x10\n" +
 	"\x03why\x18\x02 \x01(\tR\x03why\x12\x14\n" +
@@ -2784,7 +3098,22 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\arunning\x18\x05 \x01(\rR\arunning\x12\x14\n" +
 	"\x05ready\x18\x06 \x01(\rR\x05ready\x12/\n" +
 	"\x05lacks\x18\a \x03(\v2\x19.phalanx.WorkflowFunctionR\x05lacks\x12\x12\n" +
-	"\x04lost\x18\b \x03(\tR\x04lost\"K\n" +
+	"\x04lost\x18\b \x03(\tR\x04lost\x12+\n" +
+	"\x04work\x18\t \x03(\v2\x17.phalanx.WorkflowAtWorkR\x04work\"\xa2\x01\n" +
+	"\x0eWorkflowAtWork\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\rR\x04task\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x14\n" +
+	"\x05ready\x18\x04 \x01(\bR\x05ready\x12\x16\n" +
+	"\x06failed\x18\x05 \x01(\rR\x06failed\x12\x10\n" +
+	"\x03why\x18\x06 \x01(\tR\x03why\x12\x14\n" +
+	"\x05stuck\x18\a \x01(\bR\x05stuck\"Q\n" +
+	"\fWorkflowPage\x12-\n" +
+	"\x04rows\x18\x01 \x03(\v2\x19.phalanx.WorkflowRecordedR\x04rows\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\"@\n" +
+	"\x10WorkflowRecorded\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\fR\x05bytes\"K\n" +
 	"\x0eWorkflowListed\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12)\n" +
 	"\x04name\x18\x02 \x01(\v2\x15.phalanx.WorkflowNameR\x04name\"_\n" +
@@ -2817,7 +3146,7 @@ func file_messages_workflow_letter_proto_rawDescGZIP() []byte {
 	return file_messages_workflow_letter_proto_rawDescData
 }
 
-var file_messages_workflow_letter_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_messages_workflow_letter_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_messages_workflow_letter_proto_goTypes = []any{
 	(*WorkflowLetter)(nil),      // 0: phalanx.WorkflowLetter
 	(*WorkflowPiece)(nil),       // 1: phalanx.WorkflowPiece
@@ -2841,25 +3170,29 @@ var file_messages_workflow_letter_proto_goTypes = []any{
 	(*WorkflowRequest)(nil),     // 19: phalanx.WorkflowRequest
 	(*WorkflowStart)(nil),       // 20: phalanx.WorkflowStart
 	(*WorkflowListing)(nil),     // 21: phalanx.WorkflowListing
-	(*WorkflowCancel)(nil),      // 22: phalanx.WorkflowCancel
-	(*WorkflowResume)(nil),      // 23: phalanx.WorkflowResume
-	(*WorkflowSignal)(nil),      // 24: phalanx.WorkflowSignal
-	(*WorkflowReply)(nil),       // 25: phalanx.WorkflowReply
-	(*WorkflowStatus)(nil),      // 26: phalanx.WorkflowStatus
-	(*WorkflowListed)(nil),      // 27: phalanx.WorkflowListed
-	(*WorkflowElsewhere)(nil),   // 28: phalanx.WorkflowElsewhere
-	(*WorkflowWithdrawn)(nil),   // 29: phalanx.WorkflowWithdrawn
-	(*WorkflowRestore)(nil),     // 30: phalanx.WorkflowRestore
-	(*WorkflowRestored)(nil),    // 31: phalanx.WorkflowRestored
-	(*WorkflowUID)(nil),         // 32: phalanx.WorkflowUID
-	(*WorkflowAttempt)(nil),     // 33: phalanx.WorkflowAttempt
-	(*WorkflowFunction)(nil),    // 34: phalanx.WorkflowFunction
-	(*WorkflowLocated)(nil),     // 35: phalanx.WorkflowLocated
-	(*WorkflowBlob)(nil),        // 36: phalanx.WorkflowBlob
-	(*WorkflowOutput)(nil),      // 37: phalanx.WorkflowOutput
-	(*WorkflowResult)(nil),      // 38: phalanx.WorkflowResult
-	(*Error)(nil),               // 39: phalanx.Error
-	(*WorkflowName)(nil),        // 40: phalanx.WorkflowName
+	(*WorkflowReading)(nil),     // 22: phalanx.WorkflowReading
+	(*WorkflowCancel)(nil),      // 23: phalanx.WorkflowCancel
+	(*WorkflowResume)(nil),      // 24: phalanx.WorkflowResume
+	(*WorkflowSignal)(nil),      // 25: phalanx.WorkflowSignal
+	(*WorkflowReply)(nil),       // 26: phalanx.WorkflowReply
+	(*WorkflowStatus)(nil),      // 27: phalanx.WorkflowStatus
+	(*WorkflowAtWork)(nil),      // 28: phalanx.WorkflowAtWork
+	(*WorkflowPage)(nil),        // 29: phalanx.WorkflowPage
+	(*WorkflowRecorded)(nil),    // 30: phalanx.WorkflowRecorded
+	(*WorkflowListed)(nil),      // 31: phalanx.WorkflowListed
+	(*WorkflowElsewhere)(nil),   // 32: phalanx.WorkflowElsewhere
+	(*WorkflowWithdrawn)(nil),   // 33: phalanx.WorkflowWithdrawn
+	(*WorkflowRestore)(nil),     // 34: phalanx.WorkflowRestore
+	(*WorkflowRestored)(nil),    // 35: phalanx.WorkflowRestored
+	(*WorkflowUID)(nil),         // 36: phalanx.WorkflowUID
+	(*WorkflowAttempt)(nil),     // 37: phalanx.WorkflowAttempt
+	(*WorkflowFunction)(nil),    // 38: phalanx.WorkflowFunction
+	(*WorkflowLocated)(nil),     // 39: phalanx.WorkflowLocated
+	(*WorkflowBlob)(nil),        // 40: phalanx.WorkflowBlob
+	(*WorkflowOutput)(nil),      // 41: phalanx.WorkflowOutput
+	(*WorkflowResult)(nil),      // 42: phalanx.WorkflowResult
+	(*Error)(nil),               // 43: phalanx.Error
+	(*WorkflowName)(nil),        // 44: phalanx.WorkflowName
 }
 var file_messages_workflow_letter_proto_depIdxs = []int32{
 	2,  // 0: phalanx.WorkflowLetter.ask:type_name -> phalanx.WorkflowAsk
@@ -2877,58 +3210,62 @@ var file_messages_workflow_letter_proto_depIdxs = []int32{
 	16, // 12: phalanx.WorkflowLetter.want_rows:type_name -> phalanx.WorkflowWantRows
 	17, // 13: phalanx.WorkflowLetter.have_rows:type_name -> phalanx.WorkflowHaveRows
 	19, // 14: phalanx.WorkflowLetter.request:type_name -> phalanx.WorkflowRequest
-	25, // 15: phalanx.WorkflowLetter.reply:type_name -> phalanx.WorkflowReply
-	28, // 16: phalanx.WorkflowLetter.elsewhere:type_name -> phalanx.WorkflowElsewhere
-	29, // 17: phalanx.WorkflowLetter.withdrawn:type_name -> phalanx.WorkflowWithdrawn
-	30, // 18: phalanx.WorkflowLetter.restore:type_name -> phalanx.WorkflowRestore
-	31, // 19: phalanx.WorkflowLetter.restored:type_name -> phalanx.WorkflowRestored
+	26, // 15: phalanx.WorkflowLetter.reply:type_name -> phalanx.WorkflowReply
+	32, // 16: phalanx.WorkflowLetter.elsewhere:type_name -> phalanx.WorkflowElsewhere
+	33, // 17: phalanx.WorkflowLetter.withdrawn:type_name -> phalanx.WorkflowWithdrawn
+	34, // 18: phalanx.WorkflowLetter.restore:type_name -> phalanx.WorkflowRestore
+	35, // 19: phalanx.WorkflowLetter.restored:type_name -> phalanx.WorkflowRestored
 	1,  // 20: phalanx.WorkflowLetter.piece:type_name -> phalanx.WorkflowPiece
-	32, // 21: phalanx.WorkflowAsk.only:type_name -> phalanx.WorkflowUID
-	32, // 22: phalanx.WorkflowAttemptID.run:type_name -> phalanx.WorkflowUID
-	33, // 23: phalanx.WorkflowAttemptID.attempt:type_name -> phalanx.WorkflowAttempt
+	36, // 21: phalanx.WorkflowAsk.only:type_name -> phalanx.WorkflowUID
+	36, // 22: phalanx.WorkflowAttemptID.run:type_name -> phalanx.WorkflowUID
+	37, // 23: phalanx.WorkflowAttemptID.attempt:type_name -> phalanx.WorkflowAttempt
 	3,  // 24: phalanx.WorkflowOrder.id:type_name -> phalanx.WorkflowAttemptID
-	33, // 25: phalanx.WorkflowOrder.fence:type_name -> phalanx.WorkflowAttempt
-	33, // 26: phalanx.WorkflowOrder.made:type_name -> phalanx.WorkflowAttempt
-	34, // 27: phalanx.WorkflowOrder.function:type_name -> phalanx.WorkflowFunction
-	35, // 28: phalanx.WorkflowOrder.inputs:type_name -> phalanx.WorkflowLocated
-	35, // 29: phalanx.WorkflowOrder.output:type_name -> phalanx.WorkflowLocated
+	37, // 25: phalanx.WorkflowOrder.fence:type_name -> phalanx.WorkflowAttempt
+	37, // 26: phalanx.WorkflowOrder.made:type_name -> phalanx.WorkflowAttempt
+	38, // 27: phalanx.WorkflowOrder.function:type_name -> phalanx.WorkflowFunction
+	39, // 28: phalanx.WorkflowOrder.inputs:type_name -> phalanx.WorkflowLocated
+	39, // 29: phalanx.WorkflowOrder.output:type_name -> phalanx.WorkflowLocated
 	5,  // 30: phalanx.WorkflowOrder.job:type_name -> phalanx.WorkflowJob
 	3,  // 31: phalanx.WorkflowRecall.id:type_name -> phalanx.WorkflowAttemptID
 	3,  // 32: phalanx.WorkflowAcknowledge.ids:type_name -> phalanx.WorkflowAttemptID
-	36, // 33: phalanx.WorkflowWriteBlob.blob:type_name -> phalanx.WorkflowBlob
-	37, // 34: phalanx.WorkflowWriteBlob.output:type_name -> phalanx.WorkflowOutput
-	32, // 35: phalanx.WorkflowReleased.run:type_name -> phalanx.WorkflowUID
+	40, // 33: phalanx.WorkflowWriteBlob.blob:type_name -> phalanx.WorkflowBlob
+	41, // 34: phalanx.WorkflowWriteBlob.output:type_name -> phalanx.WorkflowOutput
+	36, // 35: phalanx.WorkflowReleased.run:type_name -> phalanx.WorkflowUID
 	9,  // 36: phalanx.WorkflowRelease.runs:type_name -> phalanx.WorkflowReleased
 	3,  // 37: phalanx.WorkflowRunning.id:type_name -> phalanx.WorkflowAttemptID
-	34, // 38: phalanx.WorkflowTell.functions:type_name -> phalanx.WorkflowFunction
+	38, // 38: phalanx.WorkflowTell.functions:type_name -> phalanx.WorkflowFunction
 	11, // 39: phalanx.WorkflowTell.running:type_name -> phalanx.WorkflowRunning
 	13, // 40: phalanx.WorkflowTell.ended:type_name -> phalanx.WorkflowReport
-	36, // 41: phalanx.WorkflowTell.holds:type_name -> phalanx.WorkflowBlob
+	40, // 41: phalanx.WorkflowTell.holds:type_name -> phalanx.WorkflowBlob
 	3,  // 42: phalanx.WorkflowReport.id:type_name -> phalanx.WorkflowAttemptID
-	36, // 43: phalanx.WorkflowReport.missing:type_name -> phalanx.WorkflowBlob
-	37, // 44: phalanx.WorkflowReport.output:type_name -> phalanx.WorkflowOutput
-	36, // 45: phalanx.WorkflowReport.unsaved:type_name -> phalanx.WorkflowBlob
-	36, // 46: phalanx.WorkflowBlobWritten.blob:type_name -> phalanx.WorkflowBlob
+	40, // 43: phalanx.WorkflowReport.missing:type_name -> phalanx.WorkflowBlob
+	41, // 44: phalanx.WorkflowReport.output:type_name -> phalanx.WorkflowOutput
+	40, // 45: phalanx.WorkflowReport.unsaved:type_name -> phalanx.WorkflowBlob
+	40, // 46: phalanx.WorkflowBlobWritten.blob:type_name -> phalanx.WorkflowBlob
 	18, // 47: phalanx.WorkflowHaveRows.rows:type_name -> phalanx.WorkflowOutputRow
 	20, // 48: phalanx.WorkflowRequest.start:type_name -> phalanx.WorkflowStart
 	21, // 49: phalanx.WorkflowRequest.list:type_name -> phalanx.WorkflowListing
-	22, // 50: phalanx.WorkflowRequest.cancel:type_name -> phalanx.WorkflowCancel
-	23, // 51: phalanx.WorkflowRequest.resume:type_name -> phalanx.WorkflowResume
-	24, // 52: phalanx.WorkflowRequest.signal:type_name -> phalanx.WorkflowSignal
-	34, // 53: phalanx.WorkflowResume.with:type_name -> phalanx.WorkflowFunction
-	32, // 54: phalanx.WorkflowReply.run:type_name -> phalanx.WorkflowUID
-	26, // 55: phalanx.WorkflowReply.status:type_name -> phalanx.WorkflowStatus
-	27, // 56: phalanx.WorkflowReply.list:type_name -> phalanx.WorkflowListed
-	38, // 57: phalanx.WorkflowReply.result:type_name -> phalanx.WorkflowResult
-	39, // 58: phalanx.WorkflowReply.error:type_name -> phalanx.Error
-	34, // 59: phalanx.WorkflowStatus.lacks:type_name -> phalanx.WorkflowFunction
-	40, // 60: phalanx.WorkflowListed.name:type_name -> phalanx.WorkflowName
-	36, // 61: phalanx.WorkflowRestore.blob:type_name -> phalanx.WorkflowBlob
-	62, // [62:62] is the sub-list for method output_type
-	62, // [62:62] is the sub-list for method input_type
-	62, // [62:62] is the sub-list for extension type_name
-	62, // [62:62] is the sub-list for extension extendee
-	0,  // [0:62] is the sub-list for field type_name
+	23, // 50: phalanx.WorkflowRequest.cancel:type_name -> phalanx.WorkflowCancel
+	24, // 51: phalanx.WorkflowRequest.resume:type_name -> phalanx.WorkflowResume
+	25, // 52: phalanx.WorkflowRequest.signal:type_name -> phalanx.WorkflowSignal
+	22, // 53: phalanx.WorkflowRequest.read:type_name -> phalanx.WorkflowReading
+	38, // 54: phalanx.WorkflowResume.with:type_name -> phalanx.WorkflowFunction
+	36, // 55: phalanx.WorkflowReply.run:type_name -> phalanx.WorkflowUID
+	27, // 56: phalanx.WorkflowReply.status:type_name -> phalanx.WorkflowStatus
+	31, // 57: phalanx.WorkflowReply.list:type_name -> phalanx.WorkflowListed
+	42, // 58: phalanx.WorkflowReply.result:type_name -> phalanx.WorkflowResult
+	43, // 59: phalanx.WorkflowReply.error:type_name -> phalanx.Error
+	29, // 60: phalanx.WorkflowReply.page:type_name -> phalanx.WorkflowPage
+	38, // 61: phalanx.WorkflowStatus.lacks:type_name -> phalanx.WorkflowFunction
+	28, // 62: phalanx.WorkflowStatus.work:type_name -> phalanx.WorkflowAtWork
+	30, // 63: phalanx.WorkflowPage.rows:type_name -> phalanx.WorkflowRecorded
+	44, // 64: phalanx.WorkflowListed.name:type_name -> phalanx.WorkflowName
+	40, // 65: phalanx.WorkflowRestore.blob:type_name -> phalanx.WorkflowBlob
+	66, // [66:66] is the sub-list for method output_type
+	66, // [66:66] is the sub-list for method input_type
+	66, // [66:66] is the sub-list for extension type_name
+	66, // [66:66] is the sub-list for extension extendee
+	0,  // [0:66] is the sub-list for field type_name
 }
 
 func init() { file_messages_workflow_letter_proto_init() }
@@ -2972,6 +3309,8 @@ func file_messages_workflow_letter_proto_init() {
 		(*WorkflowRequest_Resume)(nil),
 		(*WorkflowRequest_Signal)(nil),
 		(*WorkflowRequest_Forget)(nil),
+		(*WorkflowRequest_Tasks)(nil),
+		(*WorkflowRequest_Read)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2979,7 +3318,7 @@ func file_messages_workflow_letter_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_workflow_letter_proto_rawDesc), len(file_messages_workflow_letter_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   32,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

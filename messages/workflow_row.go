@@ -1,6 +1,8 @@
 package messages
 
 import (
+	"time"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/phalanx-go/phalanx"
@@ -31,7 +33,7 @@ func MarshalRow(v workflow.RowValue) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.Value = &WorkflowRow_Batch{&WorkflowBatch{Epoch: v.Epoch, More: v.More, Records: b}}
+		m.Value = &WorkflowRow_Batch{&WorkflowBatch{Epoch: v.Epoch, At: int64(v.At), More: v.More, Records: b}}
 	case workflow.OutputBytes:
 		m.Value = &WorkflowRow_Output{v.Bytes}
 	case workflow.Places:
@@ -74,7 +76,7 @@ func UnmarshalRow(b []byte, tasks int) (workflow.RowValue, error) {
 		if err != nil {
 			return nil, err
 		}
-		v = workflow.Batch{Epoch: r.Batch.GetEpoch(), More: r.Batch.GetMore(), Records: records}
+		v = workflow.Batch{Epoch: r.Batch.GetEpoch(), At: time.Duration(r.Batch.GetAt()), More: r.Batch.GetMore(), Records: records}
 	case *WorkflowRow_Output:
 		v = workflow.OutputBytes{Bytes: r.Output}
 	case *WorkflowRow_Places:

@@ -480,6 +480,7 @@ type WorkflowBatch struct {
 	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	More          bool                   `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
 	Records       []byte                 `protobuf:"bytes,3,opt,name=records,proto3" json:"records,omitempty"` // WorkflowRecords
+	At            int64                  `protobuf:"varint,4,opt,name=at,proto3" json:"at,omitempty"`          // nanoseconds by the ledger's clock
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -533,6 +534,13 @@ func (x *WorkflowBatch) GetRecords() []byte {
 		return x.Records
 	}
 	return nil
+}
+
+func (x *WorkflowBatch) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
 }
 
 type WorkflowBlob struct {
@@ -980,11 +988,12 @@ const file_messages_workflow_row_proto_rawDesc = "" +
 	"\x03run\x18\x01 \x01(\v2\x14.phalanx.WorkflowUIDR\x03run\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\tR\x03key\"\x10\n" +
-	"\x0eWorkflowActive\"S\n" +
+	"\x0eWorkflowActive\"c\n" +
 	"\rWorkflowBatch\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x18\n" +
-	"\arecords\x18\x03 \x01(\fR\arecords\"\x8a\x01\n" +
+	"\arecords\x18\x03 \x01(\fR\arecords\x12\x0e\n" +
+	"\x02at\x18\x04 \x01(\x03R\x02at\"\x8a\x01\n" +
 	"\fWorkflowBlob\x12&\n" +
 	"\x03run\x18\x01 \x01(\v2\x14.phalanx.WorkflowUIDR\x03run\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\rR\x04task\x12\x10\n" +

@@ -29,6 +29,13 @@ type TaskDescription struct {
 	Waits         []int    `json:"waits,omitempty"`   // they have to be saved before it begins
 	Expands       bool     `json:"expands,omitempty"` // it returns a workflow: more tasks come once it has run
 	Options       []string `json:"options,omitempty"` // timeouts, limits and the like
+
+	// Of a run that has begun:
+	State    string `json:"state,omitempty"`    // how the task stands, such as "running" or "saved"
+	Attempts int    `json:"attempts,omitempty"` // that have begun
+	Node     string `json:"node,omitempty"`     // which runs an attempt of it
+	Why      string `json:"why,omitempty"`      // its last attempt has failed, or its error was caught
+	Of       *int   `json:"of,omitempty"`       // the task that has returned the workflow that it is of
 }
 
 // Describe returns the description of a workflow, also of one that Check refuses. It fails with phalanx.ErrInvalid if the workflow cannot

@@ -299,6 +299,10 @@ func (t *Tenure) answer(a core.Answer) {
 			}
 		}
 	}
+	if a.Page != nil {
+		t.page(k.from, reply)
+		return
+	}
 	if ranges == nil {
 		t.emit(Respond{To: k.from, Reply: reply})
 		return

@@ -53,7 +53,9 @@ func (c *Controller) called(ev Called) {
 	case AwaitResult:
 		c.find(k, w.ID, func(h *hosted, u UID, n *Name) { c.awaitResult(k, u, n) })
 	case GetStatus:
-		c.lookup(w.ID, func(h *hosted, n *Name) { c.status(k, w.ID, h, n) })
+		c.lookup(w.ID, func(h *hosted, n *Name) { c.status(k, w, h, n) })
+	case ReadRun:
+		c.lookup(w.ID, func(h *hosted, n *Name) { c.readRun(k, w, h, n) })
 	case ListRuns:
 		c.list(k, w)
 	case CancelRun:
@@ -297,10 +299,10 @@ func (c *Controller) resume(k *call, h *hosted, w ResumeRun) {
 func (c *Controller) clock() Row { return Row{Key: "clock", Value: Clock{c.minutes}} }
 
 // status answers how a run stands.
-func (c *Controller) status(k *call, id string, h *hosted, n *Name) {
+func (c *Controller) status(k *call, w GetStatus, h *hosted, n *Name) {
 	switch {
 	case h == nil && (n == nil || n.State == Forgotten):
-		c.fail(k, failure(phalanx.ErrNotFound, "there is no run %q", id))
+		c.fail(k, failure(phalanx.ErrNotFound, "there is no run %q", w.ID))
 		return
 	case h == nil:
 		c.answer(k, Answer{Run: n.Run, Status: &Status{State: n.State, Why: n.Why}})
@@ -310,6 +312,9 @@ func (c *Controller) status(k *call, id string, h *hosted, n *Name) {
 		h.status, h.statusAt = c.statusOf(h), c.now
 	}
 	s := *h.status
+	if w.Tasks {
+		s.Work = h.atWork()
+	}
 	c.answer(k, Answer{Run: h.uid, Status: &s})
 }
 

@@ -70,7 +70,7 @@ func (CheckpointGone) controlEvent() {}
 func (Tick) controlEvent()           {}
 
 // Call is what a client asks of the run with an id. The answer to StartRun, AttachRun, AwaitResult,
-// CancelRun, ResumeRun, SignalRun and ForgetRun is linearizable; that to GetStatus and ListRuns may be a second old.
+// CancelRun, ResumeRun, SignalRun and ForgetRun is linearizable; that to GetStatus, ReadRun and ListRuns may be a second old.
 type Call interface{ call() }
 
 type (
@@ -85,8 +85,18 @@ type (
 	AttachRun struct{ ID string }
 	// AwaitResult waits until a run has ended. An ErrDeadline asks to call again.
 	AwaitResult struct{ ID string }
-	// GetStatus says how a run stands.
-	GetStatus struct{ ID string }
+	// GetStatus says how a run stands; with Tasks, also which tasks are at work.
+	GetStatus struct {
+		ID    string
+		Tasks bool
+	}
+	// ReadRun reads what is recorded of a run, in pages: its workflow, or with Log what has happened. From is the row with which the
+	// page begins: 0, or Page.Next of the page before.
+	ReadRun struct {
+		ID   string
+		Log  bool
+		From uint64
+	}
 	// ListRuns lists runs by their ids: those with the prefix, after After.
 	ListRuns struct {
 		Prefix, After string
@@ -115,6 +125,7 @@ func (StartRun) call()    {}
 func (AttachRun) call()   {}
 func (AwaitResult) call() {}
 func (GetStatus) call()   {}
+func (ReadRun) call()     {}
 func (ListRuns) call()    {}
 func (CancelRun) call()   {}
 func (ResumeRun) call()   {}
@@ -158,6 +169,7 @@ type (
 		Status *Status
 		List   []Listed
 		Result *Result
+		Page   *Page // of ReadRun
 		Err    error // a *phalanx.Error; nil: none
 	}
 
@@ -181,6 +193,7 @@ type Status struct {
 	Running int
 	Ready   int        // wait for a slot
 	Lacks   []Function // of those: the functions that no member offers
+	Work    []AtWork   // if it was asked for
 	Lost    []string   // tasks whose outputs are lost for good, and needed: ResumeRun may accept that; at most mostNamed
 }
 

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 )
@@ -63,6 +64,7 @@ type (
 	// Batch has records of one event. It means nothing while More is set and the next Batch of Epoch is not there.
 	Batch struct {
 		Epoch   uint64
+		At      time.Duration // by the ledger's clock, which counts the time of leaders
 		More    bool
 		Records []Record
 	}
@@ -148,7 +150,7 @@ func (l Located) size() int {
 }
 
 func (b Batch) size() int {
-	n := 16
+	n := 24
 	for _, r := range b.Records {
 		n += recordSize(r)
 	}
