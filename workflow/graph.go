@@ -90,6 +90,9 @@ func (s *story) works(w core.AtWork) {
 	case w.Node != "":
 		t.State = [...]string{core.Do: "running", core.TakeBack: "is undone", core.MakeUp: "is compensated", core.Remake: "made again"}[w.Kind]
 		t.Node = string(w.Node)
+		if w.Kind == core.Do {
+			t.Attempts = max(t.Attempts, w.Failed+1) // a task without effect runs before that is recorded
+		}
 	case w.Stuck:
 		t.State = "stuck"
 	case w.Ready:
