@@ -105,7 +105,7 @@ func toUID(m *WorkflowUID) workflow.UID {
 }
 
 func fromName(n workflow.Name) *WorkflowName {
-	return &WorkflowName{Run: fromUID(n.Run), Digest: fromDigest(n.Digest), Key: n.Key, State: uint32(n.State), Why: fromText(n.Why), Until: n.Until}
+	return &WorkflowName{Run: fromUID(n.Run), Digest: fromDigest(n.Digest), Key: n.Key, State: uint32(n.State), Why: fromText(n.Why), Lost: fromTexts(n.Lost), Until: n.Until}
 }
 
 func fromBlob(b workflow.Blob) *WorkflowBlob {
@@ -168,7 +168,7 @@ func (f *fields) runID(s string) string { return f.text("id", s, phalanx.MaxIDBy
 
 func (f *fields) name(m *WorkflowName) workflow.Name {
 	return workflow.Name{Run: f.uid(m.GetRun()), Digest: f.digest("name.digest", m.GetDigest()), Key: f.text("name.key", m.GetKey(), phalanx.MaxIDBytes),
-		State: f.runState(m.GetState()), Why: m.GetWhy(), Until: m.GetUntil()}
+		State: f.runState(m.GetState()), Why: m.GetWhy(), Lost: f.names("name.lost", m.GetLost()), Until: m.GetUntil()}
 }
 
 func (f *fields) runState(n uint32) workflow.State {

@@ -302,6 +302,7 @@ type WorkflowName struct {
 	State         uint32                 `protobuf:"varint,4,opt,name=state,proto3" json:"state,omitempty"`
 	Why           string                 `protobuf:"bytes,5,opt,name=why,proto3" json:"why,omitempty"`
 	Until         uint64                 `protobuf:"varint,6,opt,name=until,proto3" json:"until,omitempty"`
+	Lost          []string               `protobuf:"bytes,7,rep,name=lost,proto3" json:"lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -376,6 +377,13 @@ func (x *WorkflowName) GetUntil() uint64 {
 		return x.Until
 	}
 	return 0
+}
+
+func (x *WorkflowName) GetLost() []string {
+	if x != nil {
+		return x.Lost
+	}
+	return nil
 }
 
 // WorkflowStarted has its workflow in parts, in rows of their own.
@@ -976,14 +984,15 @@ const file_messages_workflow_row_proto_rawDesc = "" +
 	"\vWorkflowUID\x12\x16\n" +
 	"\x06ledger\x18\x01 \x01(\x04R\x06ledger\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05index\x18\x03 \x01(\x04R\x05index\"\x9e\x01\n" +
+	"\x05index\x18\x03 \x01(\x04R\x05index\"\xb2\x01\n" +
 	"\fWorkflowName\x12&\n" +
 	"\x03run\x18\x01 \x01(\v2\x14.phalanx.WorkflowUIDR\x03run\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\tR\x03key\x12\x14\n" +
 	"\x05state\x18\x04 \x01(\rR\x05state\x12\x10\n" +
 	"\x03why\x18\x05 \x01(\tR\x03why\x12\x14\n" +
-	"\x05until\x18\x06 \x01(\x04R\x05until\"[\n" +
+	"\x05until\x18\x06 \x01(\x04R\x05until\x12\x12\n" +
+	"\x04lost\x18\a \x03(\tR\x04lost\"[\n" +
 	"\x0fWorkflowStarted\x12&\n" +
 	"\x03run\x18\x01 \x01(\v2\x14.phalanx.WorkflowUIDR\x03run\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x10\n" +

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -151,8 +152,13 @@ func (l *incarnation) putAgain(from phalanx.NodeID, m flow.Restore) {
 		switch {
 		case err == nil:
 			answer.Done = true
-		case !errors.Is(err, phalanx.ErrNotFound):
-			answer.Failed = err.Error()
+		default:
+			if !errors.Is(err, phalanx.ErrNotFound) {
+				answer.Failed = err.Error()
+			}
+			if errors.Is(err, phalanx.ErrNotFound) || errors.Is(err, phalanx.ErrCorrupt) {
+				answer.Without = l.o.diskName()
+			}
 		}
 		l.mu.Lock()
 		delete(l.putting, m.Object)
@@ -191,7 +197,7 @@ func (s *service) restorer(c actor.Context, ev flow.RestorerEvent) {
 		case flow.Granted:
 			if m := o.restores[e.Number]; m != nil {
 				delete(o.restores, e.Number)
-				m.done <- e.Err
+				m.done <- withoutDisks(e)
 			}
 		}
 	}
@@ -216,9 +222,34 @@ func putBack(ctx context.Context, root *actor.RootContext, pid *actor.PID, b cor
 	}
 }
 
-// bring has the inputs of an order put again that are saved, and that no node has in memory any more.
-func (l *incarnation) bring(ctx context.Context, o core.Order) error {
-	var all error
+// noCheckpoint says that disks do not have a checkpoint any more.
+type noCheckpoint struct {
+	error
+	disks []string
+}
+
+// Unwrap returns what nodes have answered.
+func (e *noCheckpoint) Unwrap() error { return e.error }
+
+func withoutDisks(g flow.Granted) error {
+	if g.Err == nil || len(g.Without) == 0 {
+		return g.Err
+	}
+	return &noCheckpoint{g.Err, g.Without}
+}
+
+// lostBy reports whether an error of putBack says that each of these disks has lost a checkpoint. A disk that is away may have it.
+func lostBy(err error, disks []string) bool {
+	var e *noCheckpoint
+	if !errors.As(err, &e) {
+		return false
+	}
+	return !slices.ContainsFunc(disks, func(d string) bool { return !slices.Contains(e.disks, d) })
+}
+
+// bring has the inputs of an order put again that are saved, and that no node has in memory any more. It returns those of which
+// all disks have lost the checkpoint.
+func (l *incarnation) bring(ctx context.Context, o core.Order) (unsaved []core.Blob, all error) {
 	add := func(in core.Located) {
 		g := givenOf(o.ID.Run, in)
 		if g.object.IsZero() || len(in.Disks) == 0 {
@@ -231,7 +262,11 @@ func (l *incarnation) bring(ctx context.Context, o core.Order) error {
 		}
 		if gone(err) {
 			b := core.Blob{Run: o.ID.Run, Task: in.Task, Gen: in.Gen, Made: in.Made}
-			all = errors.Join(all, l.o.putBack(ctx, b, g.object.id))
+			err = l.o.putBack(ctx, b, g.object.id)
+			if lostBy(err, in.Disks) {
+				unsaved = append(unsaved, b)
+			}
+			all = errors.Join(all, err)
 		}
 	}
 	for _, in := range o.Inputs {
@@ -240,5 +275,5 @@ func (l *incarnation) bring(ctx context.Context, o core.Order) error {
 	if o.Output != nil {
 		add(*o.Output)
 	}
-	return all
+	return unsaved, all
 }

@@ -101,7 +101,8 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 	for id := range inputs {
 		l.keep(a.run, id, false)
 	}
-	if err := l.bring(ctx, o); err != nil {
+	unsaved, err := l.bring(ctx, o)
+	if err != nil {
 		l.o.settings.Log.Debugf("checkpoints of the inputs of %s: %v", a.call, err)
 	}
 	e := l.runner.run(ctx, a, nil)
@@ -125,6 +126,9 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 		for _, id := range e.missing {
 			if b, is := inputs[id]; is {
 				ev.Missing = append(ev.Missing, b)
+				if slices.Contains(unsaved, b) {
+					ev.Unsaved = append(ev.Unsaved, b)
+				}
 			}
 		}
 		return ev

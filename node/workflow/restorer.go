@@ -32,6 +32,7 @@ type wish struct {
 	silent []phalanx.NodeID // were asked, and have not answered
 	sent   retry.Backoff
 	why    []string
+	disks  []string // that do not have it
 }
 
 // restoreAgain are the pauses after which the next member is asked, or the silent ones once more.
@@ -71,10 +72,12 @@ type (
 		To      phalanx.NodeID
 		Restore Restore
 	}
-	// Granted ends a Wish. Err is nil, or an ErrLost that says what each member has answered.
+	// Granted ends a Wish. Err is nil, or an ErrLost that says what each member has answered; Without then has the disks that
+	// do not have the checkpoint any more. Other disks may have it, on nodes that are away.
 	Granted struct {
-		Number uint64
-		Err    error
+		Number  uint64
+		Err     error
+		Without []string
 	}
 )
 
@@ -142,6 +145,9 @@ func (r *Restorer) answered(ev Answered) {
 	case ev.Restored.Done:
 		r.grant(w, nil)
 	case slices.Contains(w.silent, ev.From):
+		if ev.Restored.Without != "" {
+			w.disks = append(w.disks, ev.Restored.Without)
+		}
 		if ev.Restored.Failed != "" {
 			w.why = append(w.why, fmt.Sprintf("node %s: %s", ev.From, ev.Restored.Failed))
 		}
@@ -175,7 +181,11 @@ func (r *Restorer) without(w *wish, n phalanx.NodeID) {
 
 func (r *Restorer) grant(w *wish, err error) {
 	r.forget(w)
-	r.out = append(r.out, Granted{Number: w.Number, Err: err})
+	g := Granted{Number: w.Number, Err: err}
+	if err != nil {
+		g.Without = w.disks
+	}
+	r.out = append(r.out, g)
 }
 
 func (r *Restorer) forget(w *wish) {

@@ -305,7 +305,7 @@ func (c *Controller) status(k *call, w GetStatus, h *hosted, n *Name) {
 		c.fail(k, failure(phalanx.ErrNotFound, "there is no run %q", w.ID))
 		return
 	case h == nil:
-		c.answer(k, Answer{Run: n.Run, Status: &Status{State: n.State, Why: n.Why}})
+		c.answer(k, Answer{Run: n.Run, Status: &Status{State: n.State, Why: n.Why, Lost: n.Lost}})
 		return
 	}
 	if h.status == nil || c.now >= h.statusAt+time.Second {
@@ -328,11 +328,7 @@ func (c *Controller) statusOf(h *hosted) *Status {
 	if h.held != nil { // what members have of it is not known yet
 		return s
 	}
-	for _, v := range h.run.Lacks() {
-		if len(s.Lost) < mostNamed {
-			s.Lost = append(s.Lost, h.taskName(v))
-		}
-	}
+	s.Lost = h.lost()
 	seen := map[Function]bool{}
 	for v := range h.want {
 		if !h.wants(v) {

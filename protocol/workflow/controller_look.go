@@ -47,6 +47,16 @@ func (h *hosted) hitch(v int, why string) {
 	h.hitches[v] = strings.ToValidUTF8(why[:min(len(why), mostHitch)], "")
 }
 
+// lost names the tasks whose outputs are lost for good, and needed.
+func (h *hosted) lost() (all []string) {
+	for _, v := range h.run.Lacks() {
+		if len(all) < mostNamed {
+			all = append(all, cut(h.taskName(v)))
+		}
+	}
+	return all
+}
+
 // atWork returns the tasks at which a run works, by their numbers; at most mostListed.
 func (h *hosted) atWork() []AtWork {
 	var all []AtWork

@@ -211,7 +211,7 @@ func (c *Controller) park(h *hosted) {
 	h.parking = true
 	c.lock(h.id)
 	n := h.name()
-	n.State, n.Why = Waiting, h.why
+	n.State, n.Why, n.Lost = Waiting, h.why, h.lost()
 	rows := []Row{{Key: activeKey(h.uid)}, {Key: waitingKey(h.uid), Value: Active{}}}
 	if at, sleeps := h.run.Due(); sleeps {
 		n.Until = max(1, uint64((c.cfg.Run.Clock+at)/minute))

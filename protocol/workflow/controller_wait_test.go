@@ -286,6 +286,9 @@ func TestACheckpointThatIsLost(t *testing.T) {
 			if len(d.c.runs) > 0 {
 				t.Fatal("it is not parked")
 			}
+			if s := d.answer(d.call(GetStatus{ID: "r"})).Status; s.State != Waiting || !slices.Equal(s.Lost, []string{"a"}) {
+				t.Errorf("its status does not name what is lost any more: %+v", s)
+			}
 		}
 		c := d.call(ResumeRun{ID: "r", AcceptLoss: true})
 		if told == "to a run that is parked" {
