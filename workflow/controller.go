@@ -27,6 +27,7 @@ type controller struct {
 	publish func(core.News)
 	wakeup  actors.Wakeup
 	out     bool // the tenure was given up
+	space   space
 }
 
 // inputBudget is how many bytes of recorded outputs go with an order; executors get the others one by one.
@@ -90,6 +91,9 @@ const largeGraph = 32 << 10
 // asked takes a request. A workflow is put together of its form first.
 func (k *controller) asked(c actor.Context, m flow.Asked) {
 	start, is := m.Request.Call.(core.StartRun)
+	if is {
+		m.Full = k.space.full(k.clock())
+	}
 	if !is || start.Work != nil {
 		k.step(c, m)
 		return

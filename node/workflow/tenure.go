@@ -266,7 +266,7 @@ func (t *Tenure) ask(ev Asked) {
 	}
 	t.caller++
 	t.callers[t.caller], t.asked[k] = k, t.caller
-	t.step(core.Called{Caller: t.caller, Call: ev.Request.Call, Patience: ev.Request.Patience})
+	t.step(core.Called{Caller: t.caller, Call: ev.Request.Call, Patience: ev.Request.Patience, Full: ev.Full})
 }
 
 func (t *Tenure) unask(k client) {

@@ -14,7 +14,8 @@ import (
 type call struct {
 	caller Caller
 	what   Call
-	run    UID // it waits for the end of this run; zero: it waits for something else
+	run    UID  // it waits for the end of this run; zero: it waits for something else
+	full   bool // the ledger's disk was nearly full
 	over   bool
 }
 
@@ -30,7 +31,7 @@ func (c *Controller) called(ev Called) {
 	if _, is := c.calls[ev.Caller]; is {
 		return
 	}
-	k := &call{caller: ev.Caller, what: ev.Call}
+	k := &call{caller: ev.Caller, what: ev.Call, full: ev.Full}
 	if len(c.calls) >= MaxCalls {
 		c.emit(Answer{Caller: ev.Caller, Err: failure(phalanx.ErrUnavailable, "%d calls wait: %w", len(c.calls), ErrBusy)})
 		return
@@ -183,6 +184,10 @@ func (c *Controller) mismatch(k *call, s StartRun, recorded *Work) {
 func (c *Controller) begin(k *call, s StartRun, events *Events) {
 	if c.full() {
 		c.fail(k, failure(phalanx.ErrUnavailable, "%d bytes are not on disks yet: %w", c.bytes, ErrBusy))
+		return
+	}
+	if k.full {
+		c.fail(k, failure(phalanx.ErrNoSpace, "the disk of the node that leads the ledger is nearly full, and no run begins: free some of it, or put its folder (--dir) on a larger one. Runs that have begun go on"))
 		return
 	}
 	c.index++

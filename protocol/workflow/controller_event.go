@@ -33,11 +33,13 @@ type (
 	// Refused says that a Write was refused: the tenure has ended, and nothing later of it is proposed.
 	Refused struct{}
 
-	// Called is what a client asks. Patience is how long it waits, at most mostPatience.
+	// Called is what a client asks. Patience is how long it waits, at most mostPatience. Full says that the ledger's disk is nearly
+	// full: no run begins.
 	Called struct {
 		Caller   Caller
 		Call     Call
 		Patience time.Duration
+		Full     bool
 	}
 
 	// Withdrawn says that nobody waits for an answer any more.

@@ -96,3 +96,32 @@ func TestBatchesHaveTheTime(t *testing.T) {
 		t.Errorf("the first batch is %+v", b)
 	}
 }
+
+// No run begins on a disk that is nearly full. Runs that have begun go on, and can be attached to.
+func TestAFullDisk(t *testing.T) {
+	d := started(t, "a; b! < a")
+	full := func(c Call) Caller {
+		d.caller++
+		d.do(Called{Caller: d.caller, Call: c, Full: true})
+		return d.caller
+	}
+	d.refuses(full(StartRun{ID: "x", Work: simple(t, "a")}), phalanx.ErrNoSpace, "nearly full")
+	d.refuses(d.call(AttachRun{ID: "x"}), phalanx.ErrNotFound, "no run")
+	if a := d.answer(full(StartRun{ID: "r", Work: simple(t, "a; b! < a")})); a.Err != nil || a.Fresh {
+		t.Errorf("%+v", a)
+	}
+	n, o := d.order()
+	d.reports(n, o, small, "")
+	d.durable()
+	n, o = d.order()
+	d.reports(n, o, small, "")
+	d.durable()
+	if a := d.answer(full(AwaitResult{ID: "r"})); a.Err != nil || a.Result == nil {
+		t.Errorf("%+v", a)
+	}
+	c := d.call(StartRun{ID: "x", Work: simple(t, "a")})
+	d.durable()
+	if err := d.answer(c).Err; err != nil {
+		t.Errorf("once there is space: %v", err)
+	}
+}
