@@ -315,6 +315,8 @@ func fromRunRequest(r node.Request) (*WorkflowRequest, error) {
 		m.Call = &WorkflowRequest_Resume{&WorkflowResume{Id: c.ID, With: fromFunctions(c.With), AcceptLoss: c.AcceptLoss}}
 	case workflow.SignalRun:
 		m.Call = &WorkflowRequest_Signal{&WorkflowSignal{Id: c.ID, Name: c.Name, Key: c.Key, Bytes: c.Bytes}}
+	case workflow.GetLedger:
+		m.Call = &WorkflowRequest_Ledger{true}
 	case workflow.ForgetRun:
 		m.Call = &WorkflowRequest_Forget{c.ID}
 	default:
@@ -347,6 +349,8 @@ func (f *fields) runRequest(m *WorkflowRequest) node.Request {
 	case *WorkflowRequest_Signal:
 		r.Call = workflow.SignalRun{ID: f.runID(c.Signal.GetId()), Name: f.text("signal.name", c.Signal.GetName(), phalanx.MaxIDBytes),
 			Key: f.text("signal.key", c.Signal.GetKey(), phalanx.MaxIDBytes), Bytes: c.Signal.GetBytes()}
+	case *WorkflowRequest_Ledger:
+		r.Call = workflow.GetLedger{}
 	case *WorkflowRequest_Forget:
 		r.Call = workflow.ForgetRun{ID: f.runID(c.Forget)}
 	default:
@@ -367,7 +371,7 @@ func fromRunReply(r node.Reply) *WorkflowReply {
 	if a.Result != nil {
 		m.Result = fromRunResult(*a.Result)
 	}
-	m.Page = fromPage(a.Page)
+	m.Page, m.Ledger = fromPage(a.Page), fromLedger(a.Ledger)
 	return m
 }
 
@@ -389,6 +393,6 @@ func (f *fields) runReply(m *WorkflowReply) node.Reply {
 		result := f.runResult(m.GetResult())
 		r.Answer.Result = &result
 	}
-	r.Answer.Page = f.page(m.GetPage())
+	r.Answer.Page, r.Answer.Ledger = f.page(m.GetPage()), f.ledger(m.GetLedger())
 	return r
 }

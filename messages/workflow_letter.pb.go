@@ -1631,6 +1631,7 @@ type WorkflowRequest struct {
 	//	*WorkflowRequest_Forget
 	//	*WorkflowRequest_Tasks
 	//	*WorkflowRequest_Read
+	//	*WorkflowRequest_Ledger
 	Call          isWorkflowRequest_Call `protobuf_oneof:"call"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1786,6 +1787,15 @@ func (x *WorkflowRequest) GetRead() *WorkflowReading {
 	return nil
 }
 
+func (x *WorkflowRequest) GetLedger() bool {
+	if x != nil {
+		if x, ok := x.Call.(*WorkflowRequest_Ledger); ok {
+			return x.Ledger
+		}
+	}
+	return false
+}
+
 type isWorkflowRequest_Call interface {
 	isWorkflowRequest_Call()
 }
@@ -1834,6 +1844,10 @@ type WorkflowRequest_Read struct {
 	Read *WorkflowReading `protobuf:"bytes,13,opt,name=read,proto3,oneof"`
 }
 
+type WorkflowRequest_Ledger struct {
+	Ledger bool `protobuf:"varint,14,opt,name=ledger,proto3,oneof"` // where it is
+}
+
 func (*WorkflowRequest_Start) isWorkflowRequest_Call() {}
 
 func (*WorkflowRequest_Attach) isWorkflowRequest_Call() {}
@@ -1855,6 +1869,8 @@ func (*WorkflowRequest_Forget) isWorkflowRequest_Call() {}
 func (*WorkflowRequest_Tasks) isWorkflowRequest_Call() {}
 
 func (*WorkflowRequest_Read) isWorkflowRequest_Call() {}
+
+func (*WorkflowRequest_Ledger) isWorkflowRequest_Call() {}
 
 type WorkflowStart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2228,6 +2244,7 @@ type WorkflowReply struct {
 	Busy          bool                   `protobuf:"varint,8,opt,name=busy,proto3" json:"busy,omitempty"`   // of error
 	Again         bool                   `protobuf:"varint,9,opt,name=again,proto3" json:"again,omitempty"` // of error: ask the next controller
 	Page          *WorkflowPage          `protobuf:"bytes,10,opt,name=page,proto3" json:"page,omitempty"`
+	Ledger        *WorkflowLedger        `protobuf:"bytes,11,opt,name=ledger,proto3" json:"ledger,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2332,6 +2349,182 @@ func (x *WorkflowReply) GetPage() *WorkflowPage {
 	return nil
 }
 
+func (x *WorkflowReply) GetLedger() *WorkflowLedger {
+	if x != nil {
+		return x.Ledger
+	}
+	return nil
+}
+
+// WorkflowLedger says where the ledger is.
+type WorkflowLedger struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Leader        string                 `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`
+	Disks         []*WorkflowLedgerDisk  `protobuf:"bytes,3,rep,name=disks,proto3" json:"disks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowLedger) Reset() {
+	*x = WorkflowLedger{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowLedger) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowLedger) ProtoMessage() {}
+
+func (x *WorkflowLedger) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowLedger.ProtoReflect.Descriptor instead.
+func (*WorkflowLedger) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *WorkflowLedger) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *WorkflowLedger) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
+func (x *WorkflowLedger) GetDisks() []*WorkflowLedgerDisk {
+	if x != nil {
+		return x.Disks
+	}
+	return nil
+}
+
+type WorkflowLedgerDisk struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Disk          string                 `protobuf:"bytes,1,opt,name=disk,proto3" json:"disk,omitempty"`
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Address       string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"`
+	Host          string                 `protobuf:"bytes,4,opt,name=host,proto3" json:"host,omitempty"`
+	Holds         bool                   `protobuf:"varint,5,opt,name=holds,proto3" json:"holds,omitempty"`
+	Leads         bool                   `protobuf:"varint,6,opt,name=leads,proto3" json:"leads,omitempty"`
+	Temporary     bool                   `protobuf:"varint,7,opt,name=temporary,proto3" json:"temporary,omitempty"`
+	Failed        bool                   `protobuf:"varint,8,opt,name=failed,proto3" json:"failed,omitempty"`
+	Silent        int64                  `protobuf:"varint,9,opt,name=silent,proto3" json:"silent,omitempty"` // nanoseconds
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowLedgerDisk) Reset() {
+	*x = WorkflowLedgerDisk{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowLedgerDisk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowLedgerDisk) ProtoMessage() {}
+
+func (x *WorkflowLedgerDisk) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowLedgerDisk.ProtoReflect.Descriptor instead.
+func (*WorkflowLedgerDisk) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *WorkflowLedgerDisk) GetDisk() string {
+	if x != nil {
+		return x.Disk
+	}
+	return ""
+}
+
+func (x *WorkflowLedgerDisk) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *WorkflowLedgerDisk) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *WorkflowLedgerDisk) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *WorkflowLedgerDisk) GetHolds() bool {
+	if x != nil {
+		return x.Holds
+	}
+	return false
+}
+
+func (x *WorkflowLedgerDisk) GetLeads() bool {
+	if x != nil {
+		return x.Leads
+	}
+	return false
+}
+
+func (x *WorkflowLedgerDisk) GetTemporary() bool {
+	if x != nil {
+		return x.Temporary
+	}
+	return false
+}
+
+func (x *WorkflowLedgerDisk) GetFailed() bool {
+	if x != nil {
+		return x.Failed
+	}
+	return false
+}
+
+func (x *WorkflowLedgerDisk) GetSilent() int64 {
+	if x != nil {
+		return x.Silent
+	}
+	return 0
+}
+
 type WorkflowStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	State         uint32                 `protobuf:"varint,1,opt,name=state,proto3" json:"state,omitempty"`
@@ -2349,7 +2542,7 @@ type WorkflowStatus struct {
 
 func (x *WorkflowStatus) Reset() {
 	*x = WorkflowStatus{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[27]
+	mi := &file_messages_workflow_letter_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2361,7 +2554,7 @@ func (x *WorkflowStatus) String() string {
 func (*WorkflowStatus) ProtoMessage() {}
 
 func (x *WorkflowStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[27]
+	mi := &file_messages_workflow_letter_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2374,7 +2567,7 @@ func (x *WorkflowStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowStatus.ProtoReflect.Descriptor instead.
 func (*WorkflowStatus) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{27}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WorkflowStatus) GetState() uint32 {
@@ -2456,7 +2649,7 @@ type WorkflowAtWork struct {
 
 func (x *WorkflowAtWork) Reset() {
 	*x = WorkflowAtWork{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[28]
+	mi := &file_messages_workflow_letter_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2468,7 +2661,7 @@ func (x *WorkflowAtWork) String() string {
 func (*WorkflowAtWork) ProtoMessage() {}
 
 func (x *WorkflowAtWork) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[28]
+	mi := &file_messages_workflow_letter_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2481,7 +2674,7 @@ func (x *WorkflowAtWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowAtWork.ProtoReflect.Descriptor instead.
 func (*WorkflowAtWork) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{28}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WorkflowAtWork) GetTask() uint32 {
@@ -2544,7 +2737,7 @@ type WorkflowPage struct {
 
 func (x *WorkflowPage) Reset() {
 	*x = WorkflowPage{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[29]
+	mi := &file_messages_workflow_letter_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2556,7 +2749,7 @@ func (x *WorkflowPage) String() string {
 func (*WorkflowPage) ProtoMessage() {}
 
 func (x *WorkflowPage) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[29]
+	mi := &file_messages_workflow_letter_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2569,7 +2762,7 @@ func (x *WorkflowPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowPage.ProtoReflect.Descriptor instead.
 func (*WorkflowPage) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{29}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WorkflowPage) GetRows() []*WorkflowRecorded {
@@ -2596,7 +2789,7 @@ type WorkflowRecorded struct {
 
 func (x *WorkflowRecorded) Reset() {
 	*x = WorkflowRecorded{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[30]
+	mi := &file_messages_workflow_letter_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2608,7 +2801,7 @@ func (x *WorkflowRecorded) String() string {
 func (*WorkflowRecorded) ProtoMessage() {}
 
 func (x *WorkflowRecorded) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[30]
+	mi := &file_messages_workflow_letter_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2621,7 +2814,7 @@ func (x *WorkflowRecorded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowRecorded.ProtoReflect.Descriptor instead.
 func (*WorkflowRecorded) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{30}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WorkflowRecorded) GetNumber() uint64 {
@@ -2648,7 +2841,7 @@ type WorkflowListed struct {
 
 func (x *WorkflowListed) Reset() {
 	*x = WorkflowListed{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[31]
+	mi := &file_messages_workflow_letter_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2660,7 +2853,7 @@ func (x *WorkflowListed) String() string {
 func (*WorkflowListed) ProtoMessage() {}
 
 func (x *WorkflowListed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[31]
+	mi := &file_messages_workflow_letter_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2673,7 +2866,7 @@ func (x *WorkflowListed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowListed.ProtoReflect.Descriptor instead.
 func (*WorkflowListed) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{31}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WorkflowListed) GetId() string {
@@ -2702,7 +2895,7 @@ type WorkflowElsewhere struct {
 
 func (x *WorkflowElsewhere) Reset() {
 	*x = WorkflowElsewhere{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[32]
+	mi := &file_messages_workflow_letter_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2714,7 +2907,7 @@ func (x *WorkflowElsewhere) String() string {
 func (*WorkflowElsewhere) ProtoMessage() {}
 
 func (x *WorkflowElsewhere) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[32]
+	mi := &file_messages_workflow_letter_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2727,7 +2920,7 @@ func (x *WorkflowElsewhere) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowElsewhere.ProtoReflect.Descriptor instead.
 func (*WorkflowElsewhere) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{32}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *WorkflowElsewhere) GetNumber() uint64 {
@@ -2761,7 +2954,7 @@ type WorkflowWithdrawn struct {
 
 func (x *WorkflowWithdrawn) Reset() {
 	*x = WorkflowWithdrawn{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[33]
+	mi := &file_messages_workflow_letter_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2773,7 +2966,7 @@ func (x *WorkflowWithdrawn) String() string {
 func (*WorkflowWithdrawn) ProtoMessage() {}
 
 func (x *WorkflowWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[33]
+	mi := &file_messages_workflow_letter_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2786,7 +2979,7 @@ func (x *WorkflowWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowWithdrawn.ProtoReflect.Descriptor instead.
 func (*WorkflowWithdrawn) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{33}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WorkflowWithdrawn) GetNumber() uint64 {
@@ -2808,7 +3001,7 @@ type WorkflowRestore struct {
 
 func (x *WorkflowRestore) Reset() {
 	*x = WorkflowRestore{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[34]
+	mi := &file_messages_workflow_letter_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2820,7 +3013,7 @@ func (x *WorkflowRestore) String() string {
 func (*WorkflowRestore) ProtoMessage() {}
 
 func (x *WorkflowRestore) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[34]
+	mi := &file_messages_workflow_letter_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2833,7 +3026,7 @@ func (x *WorkflowRestore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowRestore.ProtoReflect.Descriptor instead.
 func (*WorkflowRestore) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{34}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WorkflowRestore) GetNumber() uint64 {
@@ -2869,7 +3062,7 @@ type WorkflowRestored struct {
 
 func (x *WorkflowRestored) Reset() {
 	*x = WorkflowRestored{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[35]
+	mi := &file_messages_workflow_letter_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2881,7 +3074,7 @@ func (x *WorkflowRestored) String() string {
 func (*WorkflowRestored) ProtoMessage() {}
 
 func (x *WorkflowRestored) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[35]
+	mi := &file_messages_workflow_letter_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2894,7 +3087,7 @@ func (x *WorkflowRestored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowRestored.ProtoReflect.Descriptor instead.
 func (*WorkflowRestored) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{35}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *WorkflowRestored) GetNumber() uint64 {
@@ -3044,7 +3237,7 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x04rows\x18\x01 \x03(\v2\x1a.phalanx.WorkflowOutputRowR\x04rows\";\n" +
 	"\x11WorkflowOutputRow\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\fR\x05bytes\"\xf4\x03\n" +
+	"\x05bytes\x18\x02 \x01(\fR\x05bytes\"\x8e\x04\n" +
 	"\x0fWorkflowRequest\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x1a\n" +
 	"\bpatience\x18\x02 \x01(\x03R\bpatience\x12.\n" +
@@ -3059,7 +3252,8 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	" \x01(\v2\x17.phalanx.WorkflowSignalH\x00R\x06signal\x12\x18\n" +
 	"\x06forget\x18\v \x01(\tH\x00R\x06forget\x12\x16\n" +
 	"\x05tasks\x18\f \x01(\tH\x00R\x05tasks\x12.\n" +
-	"\x04read\x18\r \x01(\v2\x18.phalanx.WorkflowReadingH\x00R\x04readB\x06\n" +
+	"\x04read\x18\r \x01(\v2\x18.phalanx.WorkflowReadingH\x00R\x04read\x12\x18\n" +
+	"\x06ledger\x18\x0e \x01(\bH\x00R\x06ledgerB\x06\n" +
 	"\x04call\"G\n" +
 	"\rWorkflowStart\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
@@ -3085,7 +3279,7 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\tR\x03key\x12\x14\n" +
-	"\x05bytes\x18\x04 \x01(\fR\x05bytes\"\xef\x02\n" +
+	"\x05bytes\x18\x04 \x01(\fR\x05bytes\"\xa0\x03\n" +
 	"\rWorkflowReply\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12&\n" +
 	"\x03run\x18\x02 \x01(\v2\x14.phalanx.WorkflowUIDR\x03run\x12\x14\n" +
@@ -3097,7 +3291,22 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x04busy\x18\b \x01(\bR\x04busy\x12\x14\n" +
 	"\x05again\x18\t \x01(\bR\x05again\x12)\n" +
 	"\x04page\x18\n" +
-	" \x01(\v2\x15.phalanx.WorkflowPageR\x04page\"\x86\x02\n" +
+	" \x01(\v2\x15.phalanx.WorkflowPageR\x04page\x12/\n" +
+	"\x06ledger\x18\v \x01(\v2\x17.phalanx.WorkflowLedgerR\x06ledger\"q\n" +
+	"\x0eWorkflowLedger\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x16\n" +
+	"\x06leader\x18\x02 \x01(\tR\x06leader\x121\n" +
+	"\x05disks\x18\x03 \x03(\v2\x1b.phalanx.WorkflowLedgerDiskR\x05disks\"\xe4\x01\n" +
+	"\x12WorkflowLedgerDisk\x12\x12\n" +
+	"\x04disk\x18\x01 \x01(\tR\x04disk\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
+	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x12\n" +
+	"\x04host\x18\x04 \x01(\tR\x04host\x12\x14\n" +
+	"\x05holds\x18\x05 \x01(\bR\x05holds\x12\x14\n" +
+	"\x05leads\x18\x06 \x01(\bR\x05leads\x12\x1c\n" +
+	"\ttemporary\x18\a \x01(\bR\ttemporary\x12\x16\n" +
+	"\x06failed\x18\b \x01(\bR\x06failed\x12\x16\n" +
+	"\x06silent\x18\t \x01(\x03R\x06silent\"\x86\x02\n" +
 	"\x0eWorkflowStatus\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\rR\x05state\x12\x10\n" +
 	"\x03why\x18\x02 \x01(\tR\x03why\x12\x14\n" +
@@ -3155,7 +3364,7 @@ func file_messages_workflow_letter_proto_rawDescGZIP() []byte {
 	return file_messages_workflow_letter_proto_rawDescData
 }
 
-var file_messages_workflow_letter_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_messages_workflow_letter_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_messages_workflow_letter_proto_goTypes = []any{
 	(*WorkflowLetter)(nil),      // 0: phalanx.WorkflowLetter
 	(*WorkflowPiece)(nil),       // 1: phalanx.WorkflowPiece
@@ -3184,24 +3393,26 @@ var file_messages_workflow_letter_proto_goTypes = []any{
 	(*WorkflowResume)(nil),      // 24: phalanx.WorkflowResume
 	(*WorkflowSignal)(nil),      // 25: phalanx.WorkflowSignal
 	(*WorkflowReply)(nil),       // 26: phalanx.WorkflowReply
-	(*WorkflowStatus)(nil),      // 27: phalanx.WorkflowStatus
-	(*WorkflowAtWork)(nil),      // 28: phalanx.WorkflowAtWork
-	(*WorkflowPage)(nil),        // 29: phalanx.WorkflowPage
-	(*WorkflowRecorded)(nil),    // 30: phalanx.WorkflowRecorded
-	(*WorkflowListed)(nil),      // 31: phalanx.WorkflowListed
-	(*WorkflowElsewhere)(nil),   // 32: phalanx.WorkflowElsewhere
-	(*WorkflowWithdrawn)(nil),   // 33: phalanx.WorkflowWithdrawn
-	(*WorkflowRestore)(nil),     // 34: phalanx.WorkflowRestore
-	(*WorkflowRestored)(nil),    // 35: phalanx.WorkflowRestored
-	(*WorkflowUID)(nil),         // 36: phalanx.WorkflowUID
-	(*WorkflowAttempt)(nil),     // 37: phalanx.WorkflowAttempt
-	(*WorkflowFunction)(nil),    // 38: phalanx.WorkflowFunction
-	(*WorkflowLocated)(nil),     // 39: phalanx.WorkflowLocated
-	(*WorkflowBlob)(nil),        // 40: phalanx.WorkflowBlob
-	(*WorkflowOutput)(nil),      // 41: phalanx.WorkflowOutput
-	(*WorkflowResult)(nil),      // 42: phalanx.WorkflowResult
-	(*Error)(nil),               // 43: phalanx.Error
-	(*WorkflowName)(nil),        // 44: phalanx.WorkflowName
+	(*WorkflowLedger)(nil),      // 27: phalanx.WorkflowLedger
+	(*WorkflowLedgerDisk)(nil),  // 28: phalanx.WorkflowLedgerDisk
+	(*WorkflowStatus)(nil),      // 29: phalanx.WorkflowStatus
+	(*WorkflowAtWork)(nil),      // 30: phalanx.WorkflowAtWork
+	(*WorkflowPage)(nil),        // 31: phalanx.WorkflowPage
+	(*WorkflowRecorded)(nil),    // 32: phalanx.WorkflowRecorded
+	(*WorkflowListed)(nil),      // 33: phalanx.WorkflowListed
+	(*WorkflowElsewhere)(nil),   // 34: phalanx.WorkflowElsewhere
+	(*WorkflowWithdrawn)(nil),   // 35: phalanx.WorkflowWithdrawn
+	(*WorkflowRestore)(nil),     // 36: phalanx.WorkflowRestore
+	(*WorkflowRestored)(nil),    // 37: phalanx.WorkflowRestored
+	(*WorkflowUID)(nil),         // 38: phalanx.WorkflowUID
+	(*WorkflowAttempt)(nil),     // 39: phalanx.WorkflowAttempt
+	(*WorkflowFunction)(nil),    // 40: phalanx.WorkflowFunction
+	(*WorkflowLocated)(nil),     // 41: phalanx.WorkflowLocated
+	(*WorkflowBlob)(nil),        // 42: phalanx.WorkflowBlob
+	(*WorkflowOutput)(nil),      // 43: phalanx.WorkflowOutput
+	(*WorkflowResult)(nil),      // 44: phalanx.WorkflowResult
+	(*Error)(nil),               // 45: phalanx.Error
+	(*WorkflowName)(nil),        // 46: phalanx.WorkflowName
 }
 var file_messages_workflow_letter_proto_depIdxs = []int32{
 	2,  // 0: phalanx.WorkflowLetter.ask:type_name -> phalanx.WorkflowAsk
@@ -3220,37 +3431,37 @@ var file_messages_workflow_letter_proto_depIdxs = []int32{
 	17, // 13: phalanx.WorkflowLetter.have_rows:type_name -> phalanx.WorkflowHaveRows
 	19, // 14: phalanx.WorkflowLetter.request:type_name -> phalanx.WorkflowRequest
 	26, // 15: phalanx.WorkflowLetter.reply:type_name -> phalanx.WorkflowReply
-	32, // 16: phalanx.WorkflowLetter.elsewhere:type_name -> phalanx.WorkflowElsewhere
-	33, // 17: phalanx.WorkflowLetter.withdrawn:type_name -> phalanx.WorkflowWithdrawn
-	34, // 18: phalanx.WorkflowLetter.restore:type_name -> phalanx.WorkflowRestore
-	35, // 19: phalanx.WorkflowLetter.restored:type_name -> phalanx.WorkflowRestored
+	34, // 16: phalanx.WorkflowLetter.elsewhere:type_name -> phalanx.WorkflowElsewhere
+	35, // 17: phalanx.WorkflowLetter.withdrawn:type_name -> phalanx.WorkflowWithdrawn
+	36, // 18: phalanx.WorkflowLetter.restore:type_name -> phalanx.WorkflowRestore
+	37, // 19: phalanx.WorkflowLetter.restored:type_name -> phalanx.WorkflowRestored
 	1,  // 20: phalanx.WorkflowLetter.piece:type_name -> phalanx.WorkflowPiece
-	36, // 21: phalanx.WorkflowAsk.only:type_name -> phalanx.WorkflowUID
-	36, // 22: phalanx.WorkflowAttemptID.run:type_name -> phalanx.WorkflowUID
-	37, // 23: phalanx.WorkflowAttemptID.attempt:type_name -> phalanx.WorkflowAttempt
+	38, // 21: phalanx.WorkflowAsk.only:type_name -> phalanx.WorkflowUID
+	38, // 22: phalanx.WorkflowAttemptID.run:type_name -> phalanx.WorkflowUID
+	39, // 23: phalanx.WorkflowAttemptID.attempt:type_name -> phalanx.WorkflowAttempt
 	3,  // 24: phalanx.WorkflowOrder.id:type_name -> phalanx.WorkflowAttemptID
-	37, // 25: phalanx.WorkflowOrder.fence:type_name -> phalanx.WorkflowAttempt
-	37, // 26: phalanx.WorkflowOrder.made:type_name -> phalanx.WorkflowAttempt
-	38, // 27: phalanx.WorkflowOrder.function:type_name -> phalanx.WorkflowFunction
-	39, // 28: phalanx.WorkflowOrder.inputs:type_name -> phalanx.WorkflowLocated
-	39, // 29: phalanx.WorkflowOrder.output:type_name -> phalanx.WorkflowLocated
+	39, // 25: phalanx.WorkflowOrder.fence:type_name -> phalanx.WorkflowAttempt
+	39, // 26: phalanx.WorkflowOrder.made:type_name -> phalanx.WorkflowAttempt
+	40, // 27: phalanx.WorkflowOrder.function:type_name -> phalanx.WorkflowFunction
+	41, // 28: phalanx.WorkflowOrder.inputs:type_name -> phalanx.WorkflowLocated
+	41, // 29: phalanx.WorkflowOrder.output:type_name -> phalanx.WorkflowLocated
 	5,  // 30: phalanx.WorkflowOrder.job:type_name -> phalanx.WorkflowJob
 	3,  // 31: phalanx.WorkflowRecall.id:type_name -> phalanx.WorkflowAttemptID
 	3,  // 32: phalanx.WorkflowAcknowledge.ids:type_name -> phalanx.WorkflowAttemptID
-	40, // 33: phalanx.WorkflowWriteBlob.blob:type_name -> phalanx.WorkflowBlob
-	41, // 34: phalanx.WorkflowWriteBlob.output:type_name -> phalanx.WorkflowOutput
-	36, // 35: phalanx.WorkflowReleased.run:type_name -> phalanx.WorkflowUID
+	42, // 33: phalanx.WorkflowWriteBlob.blob:type_name -> phalanx.WorkflowBlob
+	43, // 34: phalanx.WorkflowWriteBlob.output:type_name -> phalanx.WorkflowOutput
+	38, // 35: phalanx.WorkflowReleased.run:type_name -> phalanx.WorkflowUID
 	9,  // 36: phalanx.WorkflowRelease.runs:type_name -> phalanx.WorkflowReleased
 	3,  // 37: phalanx.WorkflowRunning.id:type_name -> phalanx.WorkflowAttemptID
-	38, // 38: phalanx.WorkflowTell.functions:type_name -> phalanx.WorkflowFunction
+	40, // 38: phalanx.WorkflowTell.functions:type_name -> phalanx.WorkflowFunction
 	11, // 39: phalanx.WorkflowTell.running:type_name -> phalanx.WorkflowRunning
 	13, // 40: phalanx.WorkflowTell.ended:type_name -> phalanx.WorkflowReport
-	40, // 41: phalanx.WorkflowTell.holds:type_name -> phalanx.WorkflowBlob
+	42, // 41: phalanx.WorkflowTell.holds:type_name -> phalanx.WorkflowBlob
 	3,  // 42: phalanx.WorkflowReport.id:type_name -> phalanx.WorkflowAttemptID
-	40, // 43: phalanx.WorkflowReport.missing:type_name -> phalanx.WorkflowBlob
-	41, // 44: phalanx.WorkflowReport.output:type_name -> phalanx.WorkflowOutput
-	40, // 45: phalanx.WorkflowReport.unsaved:type_name -> phalanx.WorkflowBlob
-	40, // 46: phalanx.WorkflowBlobWritten.blob:type_name -> phalanx.WorkflowBlob
+	42, // 43: phalanx.WorkflowReport.missing:type_name -> phalanx.WorkflowBlob
+	43, // 44: phalanx.WorkflowReport.output:type_name -> phalanx.WorkflowOutput
+	42, // 45: phalanx.WorkflowReport.unsaved:type_name -> phalanx.WorkflowBlob
+	42, // 46: phalanx.WorkflowBlobWritten.blob:type_name -> phalanx.WorkflowBlob
 	18, // 47: phalanx.WorkflowHaveRows.rows:type_name -> phalanx.WorkflowOutputRow
 	20, // 48: phalanx.WorkflowRequest.start:type_name -> phalanx.WorkflowStart
 	21, // 49: phalanx.WorkflowRequest.list:type_name -> phalanx.WorkflowListing
@@ -3258,23 +3469,25 @@ var file_messages_workflow_letter_proto_depIdxs = []int32{
 	24, // 51: phalanx.WorkflowRequest.resume:type_name -> phalanx.WorkflowResume
 	25, // 52: phalanx.WorkflowRequest.signal:type_name -> phalanx.WorkflowSignal
 	22, // 53: phalanx.WorkflowRequest.read:type_name -> phalanx.WorkflowReading
-	38, // 54: phalanx.WorkflowResume.with:type_name -> phalanx.WorkflowFunction
-	36, // 55: phalanx.WorkflowReply.run:type_name -> phalanx.WorkflowUID
-	27, // 56: phalanx.WorkflowReply.status:type_name -> phalanx.WorkflowStatus
-	31, // 57: phalanx.WorkflowReply.list:type_name -> phalanx.WorkflowListed
-	42, // 58: phalanx.WorkflowReply.result:type_name -> phalanx.WorkflowResult
-	43, // 59: phalanx.WorkflowReply.error:type_name -> phalanx.Error
-	29, // 60: phalanx.WorkflowReply.page:type_name -> phalanx.WorkflowPage
-	38, // 61: phalanx.WorkflowStatus.lacks:type_name -> phalanx.WorkflowFunction
-	28, // 62: phalanx.WorkflowStatus.work:type_name -> phalanx.WorkflowAtWork
-	30, // 63: phalanx.WorkflowPage.rows:type_name -> phalanx.WorkflowRecorded
-	44, // 64: phalanx.WorkflowListed.name:type_name -> phalanx.WorkflowName
-	40, // 65: phalanx.WorkflowRestore.blob:type_name -> phalanx.WorkflowBlob
-	66, // [66:66] is the sub-list for method output_type
-	66, // [66:66] is the sub-list for method input_type
-	66, // [66:66] is the sub-list for extension type_name
-	66, // [66:66] is the sub-list for extension extendee
-	0,  // [0:66] is the sub-list for field type_name
+	40, // 54: phalanx.WorkflowResume.with:type_name -> phalanx.WorkflowFunction
+	38, // 55: phalanx.WorkflowReply.run:type_name -> phalanx.WorkflowUID
+	29, // 56: phalanx.WorkflowReply.status:type_name -> phalanx.WorkflowStatus
+	33, // 57: phalanx.WorkflowReply.list:type_name -> phalanx.WorkflowListed
+	44, // 58: phalanx.WorkflowReply.result:type_name -> phalanx.WorkflowResult
+	45, // 59: phalanx.WorkflowReply.error:type_name -> phalanx.Error
+	31, // 60: phalanx.WorkflowReply.page:type_name -> phalanx.WorkflowPage
+	27, // 61: phalanx.WorkflowReply.ledger:type_name -> phalanx.WorkflowLedger
+	28, // 62: phalanx.WorkflowLedger.disks:type_name -> phalanx.WorkflowLedgerDisk
+	40, // 63: phalanx.WorkflowStatus.lacks:type_name -> phalanx.WorkflowFunction
+	30, // 64: phalanx.WorkflowStatus.work:type_name -> phalanx.WorkflowAtWork
+	32, // 65: phalanx.WorkflowPage.rows:type_name -> phalanx.WorkflowRecorded
+	46, // 66: phalanx.WorkflowListed.name:type_name -> phalanx.WorkflowName
+	42, // 67: phalanx.WorkflowRestore.blob:type_name -> phalanx.WorkflowBlob
+	68, // [68:68] is the sub-list for method output_type
+	68, // [68:68] is the sub-list for method input_type
+	68, // [68:68] is the sub-list for extension type_name
+	68, // [68:68] is the sub-list for extension extendee
+	0,  // [0:68] is the sub-list for field type_name
 }
 
 func init() { file_messages_workflow_letter_proto_init() }
@@ -3320,6 +3533,7 @@ func file_messages_workflow_letter_proto_init() {
 		(*WorkflowRequest_Forget)(nil),
 		(*WorkflowRequest_Tasks)(nil),
 		(*WorkflowRequest_Read)(nil),
+		(*WorkflowRequest_Ledger)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3327,7 +3541,7 @@ func file_messages_workflow_letter_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_workflow_letter_proto_rawDesc), len(file_messages_workflow_letter_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   36,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -68,7 +68,7 @@ var (
 		workflow.StartRun{ID: "x", Key: "k"}, workflow.AttachRun{ID: "x"}, workflow.AwaitResult{ID: "x"}, workflow.GetStatus{ID: "x"},
 		workflow.GetStatus{ID: "x", Tasks: true}, workflow.ReadRun{ID: "x", Log: true, From: 7},
 		workflow.ListRuns{Prefix: "p", After: "a", Limit: 5}, workflow.CancelRun{ID: "x", Cause: "c"}, workflow.ResumeRun{ID: "x", With: []workflow.Function{aFunction}, AcceptLoss: true},
-		workflow.SignalRun{ID: "x", Name: "n", Key: "k", Bytes: []byte("b")}, workflow.ForgetRun{ID: "x"},
+		workflow.SignalRun{ID: "x", Name: "n", Key: "k", Bytes: []byte("b")}, workflow.ForgetRun{ID: "x"}, workflow.GetLedger{},
 	}
 )
 
@@ -144,7 +144,8 @@ func TestWorkflowLettersCross(t *testing.T) {
 	r := node.Reply{Number: 1, Busy: true, Again: true, Answer: workflow.Answer{Run: aUID, Fresh: true, Result: &aResult, List: []workflow.Listed{{ID: "x", Name: aRunName}},
 		Status: &workflow.Status{State: workflow.Open, Why: "w", Tasks: 1, Ended: 2, Running: 3, Ready: 4, Lacks: []workflow.Function{aFunction}, Lost: []string{"t"},
 			Work: []workflow.AtWork{{Task: 1, Kind: workflow.MakeUp, Node: "a#1", Ready: true, Stuck: true, Failed: 2, Why: "w"}}},
-		Page: &workflow.Page{Rows: []workflow.Recorded{{Number: 1, Bytes: []byte("b")}}, Next: 2},
+		Page:   &workflow.Page{Rows: []workflow.Recorded{{Number: 1, Bytes: []byte("b")}}, Next: 2},
+		Ledger: &workflow.Ledger{Epoch: 1, Leader: "a#1", Disks: []workflow.LedgerDisk{{Disk: "d", Node: "a#1", Address: "x:1", Host: "h", Holds: true, Leads: true, Temporary: true, Failed: true, Silent: 3}}},
 		Err:    &phalanx.Error{Op: "o", Kind: phalanx.ErrMismatch, Err: errors.New("e")}}}
 	got := letterCrosses(t, r).(node.Reply)
 	if got.Answer.Err.Error() != r.Answer.Err.Error() {
@@ -172,6 +173,7 @@ func TestWorkflowBounds(t *testing.T) {
 		"a kind":           workflow.Report{ID: anID, Kind: workflow.Remake + 1},
 		"tasks at work":    node.Reply{Answer: workflow.Answer{Status: &workflow.Status{State: workflow.Open, Work: make([]workflow.AtWork, maxListed+1)}}},
 		"rows of a page":   node.Reply{Answer: workflow.Answer{Page: &workflow.Page{Rows: make([]workflow.Recorded, maxPage+1)}}},
+		"disks":            node.Reply{Answer: workflow.Answer{Ledger: &workflow.Ledger{Disks: []workflow.LedgerDisk{{Disk: long}}}}},
 		"runs":             node.Reply{Answer: workflow.Answer{List: make([]workflow.Listed, maxListed+1)}},
 	} {
 		m, err := WorkflowToProto("a#1", "b#1", l)

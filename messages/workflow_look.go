@@ -1,6 +1,8 @@
 package messages
 
 import (
+	"time"
+
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/workflow"
 )
@@ -51,4 +53,32 @@ func (f *fields) page(m *WorkflowPage) *workflow.Page {
 		p.Rows = append(p.Rows, workflow.Recorded{Number: r.GetNumber(), Bytes: r.GetBytes()})
 	}
 	return p
+}
+
+func fromLedger(l *workflow.Ledger) *WorkflowLedger {
+	if l == nil {
+		return nil
+	}
+	m := &WorkflowLedger{Epoch: l.Epoch, Leader: string(l.Leader)}
+	for _, d := range l.Disks[:min(len(l.Disks), maxListed)] {
+		m.Disks = append(m.Disks, &WorkflowLedgerDisk{Disk: d.Disk, Node: string(d.Node), Address: d.Address, Host: d.Host, Holds: d.Holds, Leads: d.Leads,
+			Temporary: d.Temporary, Failed: d.Failed, Silent: int64(d.Silent)})
+	}
+	return m
+}
+
+func (f *fields) ledger(m *WorkflowLedger) *workflow.Ledger {
+	if m == nil {
+		return nil
+	}
+	if len(m.GetDisks()) > maxListed {
+		f.bad("ledger.disks", "there are %d, at most %d are allowed", len(m.GetDisks()), maxListed)
+		return nil
+	}
+	l := &workflow.Ledger{Epoch: m.GetEpoch(), Leader: f.maybeNode("ledger.leader", m.GetLeader())}
+	for _, d := range m.GetDisks() {
+		l.Disks = append(l.Disks, workflow.LedgerDisk{Disk: f.text("ledger.disk", d.GetDisk(), phalanx.MaxIDBytes), Node: f.maybeNode("ledger.node", d.GetNode()),
+			Address: d.GetAddress(), Host: d.GetHost(), Holds: d.GetHolds(), Leads: d.GetLeads(), Temporary: d.GetTemporary(), Failed: d.GetFailed(), Silent: time.Duration(d.GetSilent())})
+	}
+	return l
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/internal/poll"
@@ -154,4 +155,51 @@ func TestLookAtARunThatFails(t *testing.T) {
 	if n := len(all); n < 304 || all[n-1] != "closed" || !slices.Contains(all, "failing") {
 		t.Errorf("%d have happened: %v", n, all[max(0, n-5):])
 	}
+}
+
+// Ledger says which disks hold the ledger and which node leads, on any node; and which of them is away.
+func TestLedgerTellsWhereItIs(t *testing.T) {
+	b := &bedOf{t: t}
+	for _, name := range []string{"a", "b", "c"} {
+		b.join(name, Settings{Dir: t.TempDir(), Tasks: Tasks(echo)})
+	}
+	n := b.join("d", Settings{Tasks: Tasks(echo)})
+	var l LedgerInfo
+	holds := func() (k int) {
+		var err error
+		if l, err = Ledger(within(t), n); err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range l.Disks {
+			if d.Holds {
+				k++
+			}
+		}
+		return k
+	}
+	poll.Until(t, "three disks hold the ledger", func() bool { return holds() == 3 })
+	leads := 0
+	for _, d := range l.Disks {
+		if d.Leads {
+			leads++
+			if d.Node != l.Leader {
+				t.Errorf("%+v leads, and the leader is %s", d, l.Leader)
+			}
+		}
+		if d.Disk == "" || d.Host == "" || d.Failed || d.Silent > 20*time.Second {
+			t.Errorf("%+v", d)
+		}
+	}
+	if leads != 1 || l.Epoch == 0 {
+		t.Errorf("%+v", l)
+	}
+	for _, node := range b.nodes[:3] {
+		if node.ID() != l.Leader {
+			die(node)
+			break
+		}
+	}
+	poll.Until(t, "a disk is away", func() bool {
+		return holds() == 3 && slices.ContainsFunc(l.Disks, func(d LedgerDisk) bool { return d.Holds && d.Silent > 2*time.Second })
+	})
 }

@@ -65,6 +65,8 @@ func (c *Controller) called(ev Called) {
 		c.change(k, w.ID, func(h *hosted) { c.resume(k, h, w) })
 	case SignalRun:
 		c.change(k, w.ID, func(h *hosted) { c.signal(k, h, w) })
+	case GetLedger:
+		c.fail(k, failure(phalanx.ErrUnavailable, "this node cannot say where the ledger is"))
 	case ForgetRun:
 		c.forget(k, w.ID)
 	}

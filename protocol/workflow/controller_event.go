@@ -119,6 +119,8 @@ type (
 		ID, Name, Key string
 		Bytes         []byte
 	}
+	// GetLedger asks where the ledger is. The host answers it: a controller does not know.
+	GetLedger struct{}
 	// ForgetRun deletes a run that has ended. Its id can be used again after 20 minutes.
 	ForgetRun struct{ ID string }
 )
@@ -133,6 +135,7 @@ func (CancelRun) call()   {}
 func (ResumeRun) call()   {}
 func (SignalRun) call()   {}
 func (ForgetRun) call()   {}
+func (GetLedger) call()   {}
 
 // ControlEffect is what the host of a Controller must do.
 type ControlEffect interface{ controlEffect() }
@@ -172,6 +175,7 @@ type (
 		List   []Listed
 		Result *Result
 		Page   *Page // of ReadRun
+		Ledger *Ledger
 		Err    error // a *phalanx.Error; nil: none
 	}
 

@@ -81,6 +81,8 @@ func (a *instance) Receive(c actor.Context) {
 		a.remembered(c, m)
 	case *asked:
 		a.ask(c, m)
+	case Look:
+		m.To <- a.seen()
 	case *messages.LedgerHello:
 		if h, err := messages.LedgerHelloFromProto(m); a.good(c, err) {
 			a.step(c, ledger.Heard{Hello: h})
