@@ -49,6 +49,11 @@ func (n served) WorkflowHistory(ctx context.Context, id string) iter.Seq2[workfl
 	return workflow.History(ctx, n.Node, id)
 }
 
+// WorkflowLedger says which disks hold the runs.
+func (n served) WorkflowLedger(ctx context.Context) (workflow.LedgerInfo, error) {
+	return workflow.Ledger(ctx, n.Node)
+}
+
 // WorkflowGraph describes a run with how its tasks stand.
 func (n served) WorkflowGraph(ctx context.Context, id string) (*workflow.Description, error) {
 	return workflow.Graph(ctx, n.Node, id)

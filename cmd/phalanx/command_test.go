@@ -305,7 +305,7 @@ func TestNoNode(t *testing.T) {
 	server.Close()
 	for _, args := range [][]string{{"put", "-", "a"}, {"get", "a", "-"}, {"rm", "a"}, {"ls"}, {"stat", "a"}, {"prefetch", "a"},
 		{"reduce", "t", "a"}, {"status"}, {"events"}, {"tree", "a"}, {"workflow", "ls"}, {"workflow", "status", "a"}, {"workflow", "wait", "a"}, {"workflow", "cancel", "a"},
-		{"workflow", "resume", "a"}, {"workflow", "signal", "a", "b"}, {"workflow", "rm", "a"}, {"workflow", "history", "a"}, {"workflow", "graph", "a"}} {
+		{"workflow", "resume", "a"}, {"workflow", "signal", "a", "b"}, {"workflow", "rm", "a"}, {"workflow", "history", "a"}, {"workflow", "graph", "a"}, {"workflow", "ledger"}} {
 		b := &bed{environ: []string{"PHALANX_ADDR=" + addr}, addr: "http://" + addr}
 		got := b.run(t, "", args...)
 		if !strings.Contains(got, "no node answers at http://ADDR; start one with `phalanx dev` or give --addr") || !strings.HasSuffix(got, "exit 8\n") {

@@ -25,7 +25,7 @@ nodes that have a folder (phalanx node --dir).`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.workflowLs(), a.workflowStatus(), a.workflowHistory(), a.workflowGraph(), a.workflowWait(), a.workflowCancel(), a.workflowSignal(), a.workflowResume(), a.workflowRm())
+	cmd.AddCommand(a.workflowLs(), a.workflowStatus(), a.workflowHistory(), a.workflowGraph(), a.workflowWait(), a.workflowCancel(), a.workflowSignal(), a.workflowResume(), a.workflowRm(), a.workflowLedger())
 	return cmd
 }
 

@@ -32,6 +32,8 @@ type Workflows interface {
 	WorkflowForget(ctx context.Context, id string) error
 	WorkflowHistory(ctx context.Context, id string) iter.Seq2[workflow.Happened, error]
 	WorkflowGraph(ctx context.Context, id string) (*workflow.Description, error)
+	// WorkflowLedger says which disks hold the runs.
+	WorkflowLedger(ctx context.Context) (workflow.LedgerInfo, error)
 }
 
 // The JSON of runs.
@@ -107,6 +109,7 @@ const maxSignal = 1 << 20
 // workflows adds the handlers of runs. Where the path ends with the prefix the id is empty, which the node refuses.
 func (s *Server) workflows(handle func(method, path, op string, h handler)) {
 	handle(http.MethodGet, "/v1/workflows", "list", s.workflowList)
+	handle(http.MethodGet, "/v1/ledger", "ledger", s.workflowLedger)
 	for _, path := range []string{"/v1/workflows/{id}", "/v1/workflows/{$}"} {
 		handle(http.MethodGet, path, "status", s.workflowStatus)
 		handle(http.MethodDelete, path, "forget", s.workflowForget)

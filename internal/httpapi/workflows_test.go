@@ -34,6 +34,9 @@ func TestWorkflowsOfTheDocument(t *testing.T) {
 		{"GET", at + "/history?limit=1", "", 200, `{"history":[{"number":1,"at_ns":1000000000,"epoch":2,"what":"begun","task":"held"}],"next":1}`},
 		{"GET", at + "/history?after=1&limit=1", "", 200, `{"history":[{"number":2,"at_ns":3000000000,"epoch":2,"what":"ended","task":"held"},` +
 			`{"number":2,"at_ns":3000000000,"epoch":2,"what":"closed","text":"it was canceled: the customer has left"}]}`},
+		{"GET", "/v1/ledger", "", 200, `{"leader":"n1#1","epoch":7,"disks":[{"disk":"a1","node":"n1#1","address":"10.0.0.1:7000","host":"one","holds":true,"leads":true,"silent_ns":0},` +
+			`{"disk":"b2","node":"n2#2","address":"10.0.0.2:7000","host":"two","holds":true,"silent_ns":100000000},{"disk":"c3","address":"10.0.0.3:7000","holds":true,"silent_ns":130000000000},` +
+			`{"disk":"d4","node":"n4#4","address":"10.0.0.4:7000","host":"four","holds":false,"temporary":true,"silent_ns":90000000}]}`},
 		{"DELETE", at, "", 204, ""},
 		{"GET", "/v1/workflows?prefix=order", "", 200, `{"workflows":[{"id":"order/42","uid":"run-1","state":"forgotten"}]}`},
 	} {

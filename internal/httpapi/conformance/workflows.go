@@ -75,6 +75,9 @@ var workflows = []check{
 		if n := len(story); n < 3 || story[n-1] != "closed" || !slices.Contains(story, "begun") || !slices.Contains(story, "ended") {
 			b.Errorf("in the run has happened: %v", story)
 		}
+		if l, err := b.node.WorkflowLedger(b.ctx); err != nil || l.Leader == "" || l.Epoch == 0 || len(l.Disks) == 0 {
+			b.Errorf("%+v, %v", l, err)
+		}
 		for range b.node.WorkflowHistory(b.ctx, "a/b") {
 			break
 		}

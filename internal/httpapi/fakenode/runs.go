@@ -196,6 +196,23 @@ func (n *Node) WorkflowGraph(ctx context.Context, id string) (*workflow.Descript
 	return &workflow.Description{Tasks: []workflow.TaskDescription{t}}, nil
 }
 
+// WorkflowLedger has three disks, of which one is away, and a spare one.
+func (n *Node) WorkflowLedger(ctx context.Context) (workflow.LedgerInfo, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.Fail != nil {
+		return workflow.LedgerInfo{}, n.Fail
+	}
+	if err := ended(ctx, "ledger", "", "the context had ended before the call"); err != nil {
+		return workflow.LedgerInfo{}, err
+	}
+	return workflow.LedgerInfo{Leader: "n1#1", Epoch: 7, Disks: []workflow.LedgerDisk{
+		{Disk: "a1", Node: "n1#1", Address: "10.0.0.1:7000", Host: "one", Holds: true, Leads: true},
+		{Disk: "b2", Node: "n2#2", Address: "10.0.0.2:7000", Host: "two", Holds: true, Silent: 100 * time.Millisecond},
+		{Disk: "c3", Address: "10.0.0.3:7000", Holds: true, Silent: 130 * time.Second},
+		{Disk: "d4", Node: "n4#4", Address: "10.0.0.4:7000", Host: "four", Temporary: true, Silent: 90 * time.Millisecond}}}, nil
+}
+
 func (n *Node) looksAt(ctx context.Context, op, id string) (workflow.Status, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
