@@ -75,7 +75,7 @@ func WorkflowToProto(from, to phalanx.NodeID, letter any) (*WorkflowLetter, erro
 	case node.Restore:
 		l.Message = &WorkflowLetter_Restore{&WorkflowRestore{Number: m.Number, Blob: fromBlob(m.Blob), Object: string(m.Object)}}
 	case node.Restored:
-		l.Message = &WorkflowLetter_Restored{&WorkflowRestored{Number: m.Number, Done: m.Done, Failed: fromText(m.Failed), Without: m.Without}}
+		l.Message = &WorkflowLetter_Restored{&WorkflowRestored{Number: m.Number, Done: m.Done, Failed: fromText(m.Failed)}}
 	case node.Piece:
 		l.Message = &WorkflowLetter_Piece{&WorkflowPiece{Stream: m.Stream, Offset: uint64(m.Offset), Size: uint64(m.Size), Bytes: m.Bytes}}
 	default:
@@ -157,7 +157,7 @@ func WorkflowFromProto(l *WorkflowLetter) (from, to phalanx.NodeID, letter any, 
 	case *WorkflowLetter_Restore:
 		letter = node.Restore{Number: m.Restore.GetNumber(), Blob: f.blob(m.Restore.GetBlob()), Object: f.object("restore.object", m.Restore.GetObject())}
 	case *WorkflowLetter_Restored:
-		letter = node.Restored{Number: m.Restored.GetNumber(), Done: m.Restored.GetDone(), Failed: m.Restored.GetFailed(), Without: f.text("restored.without", m.Restored.GetWithout(), phalanx.MaxIDBytes)}
+		letter = node.Restored{Number: m.Restored.GetNumber(), Done: m.Restored.GetDone(), Failed: m.Restored.GetFailed()}
 	case *WorkflowLetter_Piece:
 		p := m.Piece
 		if p.GetSize() > node.MaxLetter || p.GetOffset() > p.GetSize() {

@@ -3055,7 +3055,6 @@ type WorkflowRestored struct {
 	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	Done          bool                   `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"` // the object is there; else the node does not have the checkpoint
 	Failed        string                 `protobuf:"bytes,3,opt,name=failed,proto3" json:"failed,omitempty"`
-	Without       string                 `protobuf:"bytes,4,opt,name=without,proto3" json:"without,omitempty"` // the disk that does not have it any more
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3107,13 +3106,6 @@ func (x *WorkflowRestored) GetDone() bool {
 func (x *WorkflowRestored) GetFailed() string {
 	if x != nil {
 		return x.Failed
-	}
-	return ""
-}
-
-func (x *WorkflowRestored) GetWithout() string {
-	if x != nil {
-		return x.Without
 	}
 	return ""
 }
@@ -3345,12 +3337,11 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x0fWorkflowRestore\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12)\n" +
 	"\x04blob\x18\x02 \x01(\v2\x15.phalanx.WorkflowBlobR\x04blob\x12\x16\n" +
-	"\x06object\x18\x03 \x01(\tR\x06object\"p\n" +
+	"\x06object\x18\x03 \x01(\tR\x06object\"V\n" +
 	"\x10WorkflowRestored\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04done\x18\x02 \x01(\bR\x04done\x12\x16\n" +
-	"\x06failed\x18\x03 \x01(\tR\x06failed\x12\x18\n" +
-	"\awithout\x18\x04 \x01(\tR\awithoutB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
+	"\x06failed\x18\x03 \x01(\tR\x06failedB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
 
 var (
 	file_messages_workflow_letter_proto_rawDescOnce sync.Once

@@ -61,7 +61,7 @@ var (
 		node.Elsewhere{Number: 1, Controller: "a#1", Epoch: 9, Disk: true},
 		node.Withdrawn{Number: 1},
 		node.Restore{Number: 1, Blob: aBlob, Object: "wf/x"},
-		node.Restored{Number: 1, Done: true, Failed: "f", Without: "d"},
+		node.Restored{Number: 1, Done: true, Failed: "f"},
 		node.Piece{Stream: 1, Offset: 2, Size: 9, Bytes: []byte("b")},
 	}
 	someCalls = []workflow.Call{

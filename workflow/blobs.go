@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -152,13 +151,8 @@ func (l *incarnation) putAgain(from phalanx.NodeID, m flow.Restore) {
 		switch {
 		case err == nil:
 			answer.Done = true
-		default:
-			if !errors.Is(err, phalanx.ErrNotFound) {
-				answer.Failed = err.Error()
-			}
-			if errors.Is(err, phalanx.ErrNotFound) || errors.Is(err, phalanx.ErrCorrupt) {
-				answer.Without = l.o.diskName()
-			}
+		case !errors.Is(err, phalanx.ErrNotFound):
+			answer.Failed = err.Error()
 		}
 		l.mu.Lock()
 		delete(l.putting, m.Object)
@@ -197,7 +191,7 @@ func (s *service) restorer(c actor.Context, ev flow.RestorerEvent) {
 		case flow.Granted:
 			if m := o.restores[e.Number]; m != nil {
 				delete(o.restores, e.Number)
-				m.done <- withoutDisks(e)
+				m.done <- e.Err
 			}
 		}
 	}
@@ -222,34 +216,9 @@ func putBack(ctx context.Context, root *actor.RootContext, pid *actor.PID, b cor
 	}
 }
 
-// noCheckpoint says that disks do not have a checkpoint any more.
-type noCheckpoint struct {
-	error
-	disks []string
-}
-
-// Unwrap returns what nodes have answered.
-func (e *noCheckpoint) Unwrap() error { return e.error }
-
-func withoutDisks(g flow.Granted) error {
-	if g.Err == nil || len(g.Without) == 0 {
-		return g.Err
-	}
-	return &noCheckpoint{g.Err, g.Without}
-}
-
-// lostBy reports whether an error of putBack says that each of these disks has lost a checkpoint. A disk that is away may have it.
-func lostBy(err error, disks []string) bool {
-	var e *noCheckpoint
-	if !errors.As(err, &e) {
-		return false
-	}
-	return !slices.ContainsFunc(disks, func(d string) bool { return !slices.Contains(e.disks, d) })
-}
-
-// bring has the inputs of an order put again that are saved, and that no node has in memory any more. It returns those of which
-// all disks have lost the checkpoint.
-func (l *incarnation) bring(ctx context.Context, o core.Order) (unsaved []core.Blob, all error) {
+// bring has the inputs of an order put again that are saved, and that no node has in memory any more.
+func (l *incarnation) bring(ctx context.Context, o core.Order) error {
+	var all error
 	add := func(in core.Located) {
 		g := givenOf(o.ID.Run, in)
 		if g.object.IsZero() || len(in.Disks) == 0 {
@@ -262,11 +231,7 @@ func (l *incarnation) bring(ctx context.Context, o core.Order) (unsaved []core.B
 		}
 		if gone(err) {
 			b := core.Blob{Run: o.ID.Run, Task: in.Task, Gen: in.Gen, Made: in.Made}
-			err = l.o.putBack(ctx, b, g.object.id)
-			if lostBy(err, in.Disks) {
-				unsaved = append(unsaved, b)
-			}
-			all = errors.Join(all, err)
+			all = errors.Join(all, l.o.putBack(ctx, b, g.object.id))
 		}
 	}
 	for _, in := range o.Inputs {
@@ -275,5 +240,5 @@ func (l *incarnation) bring(ctx context.Context, o core.Order) (unsaved []core.B
 	if o.Output != nil {
 		add(*o.Output)
 	}
-	return unsaved, all
+	return all
 }

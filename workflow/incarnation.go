@@ -101,8 +101,7 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 	for id := range inputs {
 		l.keep(a.run, id, false)
 	}
-	unsaved, err := l.bring(ctx, o)
-	if err != nil {
+	if err := l.bring(ctx, o); err != nil {
 		l.o.settings.Log.Debugf("checkpoints of the inputs of %s: %v", a.call, err)
 	}
 	e := l.runner.run(ctx, a, nil)
@@ -126,9 +125,6 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 		for _, id := range e.missing {
 			if b, is := inputs[id]; is {
 				ev.Missing = append(ev.Missing, b)
-				if slices.Contains(unsaved, b) {
-					ev.Unsaved = append(ev.Unsaved, b)
-				}
 			}
 		}
 		return ev

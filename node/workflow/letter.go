@@ -62,8 +62,6 @@ type (
 		Number uint64
 		Done   bool
 		Failed string
-
-		Without string // the node's disk, if that does not have the checkpoint; "": the node has no disk, or cannot tell
 	}
 )
 

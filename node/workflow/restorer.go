@@ -32,7 +32,6 @@ type wish struct {
 	silent []phalanx.NodeID // were asked, and have not answered
 	sent   retry.Backoff
 	why    []string
-	disks  []string // that do not have it
 }
 
 // restoreAgain are the pauses after which the next member is asked, or the silent ones once more.
@@ -72,12 +71,10 @@ type (
 		To      phalanx.NodeID
 		Restore Restore
 	}
-	// Granted ends a Wish. Err is nil, or an ErrLost that says what each member has answered; Without then has the disks that
-	// do not have the checkpoint any more. Other disks may have it, on nodes that are away.
+	// Granted ends a Wish. Err is nil, or an ErrLost that says what each member has answered.
 	Granted struct {
-		Number  uint64
-		Err     error
-		Without []string
+		Number uint64
+		Err    error
 	}
 )
 
@@ -145,9 +142,6 @@ func (r *Restorer) answered(ev Answered) {
 	case ev.Restored.Done:
 		r.grant(w, nil)
 	case slices.Contains(w.silent, ev.From):
-		if ev.Restored.Without != "" {
-			w.disks = append(w.disks, ev.Restored.Without)
-		}
 		if ev.Restored.Failed != "" {
 			w.why = append(w.why, fmt.Sprintf("node %s: %s", ev.From, ev.Restored.Failed))
 		}
@@ -181,11 +175,7 @@ func (r *Restorer) without(w *wish, n phalanx.NodeID) {
 
 func (r *Restorer) grant(w *wish, err error) {
 	r.forget(w)
-	g := Granted{Number: w.Number, Err: err}
-	if err != nil {
-		g.Without = w.disks
-	}
-	r.out = append(r.out, g)
+	r.out = append(r.out, Granted{Number: w.Number, Err: err})
 }
 
 func (r *Restorer) forget(w *wish) {

@@ -32,9 +32,6 @@ func (s *restores) does(ev RestorerEvent, want ...string) {
 			got = append(got, fmt.Sprint("ask ", e.To, " for ", e.Restore.Object))
 		case Granted:
 			got = append(got, fmt.Sprint("granted ", e.Err))
-			if len(e.Without) > 0 {
-				got[len(got)-1] += fmt.Sprint(" without ", e.Without)
-			}
 		}
 	}
 	if strings.Join(got, ", ") != strings.Join(want, ", ") {
@@ -90,16 +87,4 @@ func TestRestorerForgets(t *testing.T) {
 	s.does(Around{Self: "a", Nodes: []phalanx.NodeID{"a", "c"}})
 	s.does(Answered{"a", Restored{Number: 2}}, "ask c for y")
 	s.does(Answered{"c", Restored{Number: 2, Done: true}}, "granted <nil>")
-}
-
-// A wish that is not granted says which disks have lost the checkpoint. A node without a disk, or one that cannot tell, is not among them.
-func TestRestorerKnowsWhichDisksLackIt(t *testing.T) {
-	s := restoresOf(t)
-	lacks := func(from phalanx.NodeID, disk string) Answered {
-		return Answered{from, Restored{Number: 1, Without: disk}}
-	}
-	s.does(Wish{Number: 1, Object: "x"}, "ask a for x")
-	s.does(lacks("a", "d1"), "ask b for x")
-	s.does(answer("b", false, "it is slow"), "ask c for x")
-	s.does(lacks("c", "d3"), `granted workflow "x": lost: no node has it or its checkpoint any more; node b: it is slow without [d1 d3]`)
 }
