@@ -334,6 +334,11 @@ func fromRunRequest(r node.Request) (*WorkflowRequest, error) {
 		m.Call = &WorkflowRequest_Await{c.ID}
 	case workflow.GetStatus:
 		m.Call = &WorkflowRequest_Status{c.ID}
+		if c.Tasks {
+			m.Call = &WorkflowRequest_Tasks{c.ID}
+		}
+	case workflow.ReadRun:
+		m.Call = &WorkflowRequest_Read{&WorkflowReading{Id: c.ID, Log: c.Log, From: c.From}}
 	case workflow.ListRuns:
 		m.Call = &WorkflowRequest_List{&WorkflowListing{Prefix: c.Prefix, After: c.After, Limit: uint32(max(0, c.Limit))}}
 	case workflow.CancelRun:
@@ -342,6 +347,8 @@ func fromRunRequest(r node.Request) (*WorkflowRequest, error) {
 		m.Call = &WorkflowRequest_Resume{&WorkflowResume{Id: c.ID, With: fromFunctions(c.With), AcceptLoss: c.AcceptLoss}}
 	case workflow.SignalRun:
 		m.Call = &WorkflowRequest_Signal{&WorkflowSignal{Id: c.ID, Name: c.Name, Key: c.Key, Bytes: c.Bytes}}
+	case workflow.GetLedger:
+		m.Call = &WorkflowRequest_Ledger{true}
 	case workflow.ForgetRun:
 		m.Call = &WorkflowRequest_Forget{c.ID}
 	default:
@@ -361,6 +368,10 @@ func (f *fields) runRequest(m *WorkflowRequest) node.Request {
 		r.Call = workflow.AwaitResult{ID: f.runID(c.Await)}
 	case *WorkflowRequest_Status:
 		r.Call = workflow.GetStatus{ID: f.runID(c.Status)}
+	case *WorkflowRequest_Tasks:
+		r.Call = workflow.GetStatus{ID: f.runID(c.Tasks), Tasks: true}
+	case *WorkflowRequest_Read:
+		r.Call = workflow.ReadRun{ID: f.runID(c.Read.GetId()), Log: c.Read.GetLog(), From: c.Read.GetFrom()}
 	case *WorkflowRequest_List:
 		r.Call = workflow.ListRuns{Prefix: f.runID(c.List.GetPrefix()), After: f.runID(c.List.GetAfter()), Limit: f.index("list.limit", c.List.GetLimit())}
 	case *WorkflowRequest_Cancel:
@@ -370,6 +381,8 @@ func (f *fields) runRequest(m *WorkflowRequest) node.Request {
 	case *WorkflowRequest_Signal:
 		r.Call = workflow.SignalRun{ID: f.runID(c.Signal.GetId()), Name: f.text("signal.name", c.Signal.GetName(), workflow.MaxSignalName),
 			Key: f.text("signal.key", c.Signal.GetKey(), workflow.MaxSignalName), Bytes: c.Signal.GetBytes()}
+	case *WorkflowRequest_Ledger:
+		r.Call = workflow.GetLedger{}
 	case *WorkflowRequest_Forget:
 		r.Call = workflow.ForgetRun{ID: f.runID(c.Forget)}
 	default:
@@ -382,7 +395,7 @@ func fromRunReply(r node.Reply) *WorkflowReply {
 	a := r.Answer
 	m := &WorkflowReply{Number: r.Number, Run: fromUID(a.Run), Fresh: a.Fresh, Error: ErrorToProto(a.Err), Busy: r.Busy, Again: r.Again}
 	if s := a.Status; s != nil {
-		m.Status = &WorkflowStatus{State: uint32(s.State), Why: fromText(s.Why), Tasks: uint32(s.Tasks), Ended: uint32(s.Ended), Running: uint32(s.Running), Ready: uint32(s.Ready), Lacks: fromFunctions(s.Lacks), Lost: fromTexts(s.Lost)}
+		m.Status = &WorkflowStatus{State: uint32(s.State), Why: fromText(s.Why), Tasks: uint32(s.Tasks), Ended: uint32(s.Ended), Running: uint32(s.Running), Ready: uint32(s.Ready), Lacks: fromFunctions(s.Lacks), Lost: fromTexts(s.Lost), Work: fromAtWork(s.Work)}
 	}
 	for _, l := range a.List {
 		m.List = append(m.List, &WorkflowListed{Id: l.ID, Name: fromName(l.Name)})
@@ -390,6 +403,7 @@ func fromRunReply(r node.Reply) *WorkflowReply {
 	if a.Result != nil {
 		m.Result = fromRunResult(*a.Result)
 	}
+	m.Page, m.Ledger = fromPage(a.Page), fromLedger(a.Ledger)
 	return m
 }
 
@@ -398,7 +412,7 @@ func (f *fields) runReply(m *WorkflowReply) node.Reply {
 		Answer: workflow.Answer{Run: toUID(m.GetRun()), Fresh: m.GetFresh(), Err: ErrorFromProto(m.GetError())}}
 	if s := m.GetStatus(); s != nil {
 		r.Answer.Status = &workflow.Status{State: f.runState(s.GetState()), Why: s.GetWhy(), Tasks: f.index("status.tasks", s.GetTasks()), Ended: f.index("status.ended", s.GetEnded()),
-			Running: f.index("status.running", s.GetRunning()), Ready: f.index("status.ready", s.GetReady()), Lacks: f.functions(s.GetLacks()), Lost: f.names("status.lost", s.GetLost())}
+			Running: f.index("status.running", s.GetRunning()), Ready: f.index("status.ready", s.GetReady()), Lacks: f.functions(s.GetLacks()), Lost: f.names("status.lost", s.GetLost()), Work: f.atWork(s.GetWork())}
 	}
 	if len(m.GetList()) > maxListed {
 		f.bad("reply.list", "there are %d runs, at most %d are allowed", len(m.GetList()), maxListed)
@@ -411,5 +425,6 @@ func (f *fields) runReply(m *WorkflowReply) node.Reply {
 		result := f.runResult(m.GetResult())
 		r.Answer.Result = &result
 	}
+	r.Answer.Page, r.Answer.Ledger = f.page(m.GetPage()), f.ledger(m.GetLedger())
 	return r
 }

@@ -1799,6 +1799,9 @@ type WorkflowRequest struct {
 	//	*WorkflowRequest_Resume
 	//	*WorkflowRequest_Signal
 	//	*WorkflowRequest_Forget
+	//	*WorkflowRequest_Tasks
+	//	*WorkflowRequest_Read
+	//	*WorkflowRequest_Ledger
 	Call          isWorkflowRequest_Call `protobuf_oneof:"call"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1936,6 +1939,33 @@ func (x *WorkflowRequest) GetForget() string {
 	return ""
 }
 
+func (x *WorkflowRequest) GetTasks() string {
+	if x != nil {
+		if x, ok := x.Call.(*WorkflowRequest_Tasks); ok {
+			return x.Tasks
+		}
+	}
+	return ""
+}
+
+func (x *WorkflowRequest) GetRead() *WorkflowReading {
+	if x != nil {
+		if x, ok := x.Call.(*WorkflowRequest_Read); ok {
+			return x.Read
+		}
+	}
+	return nil
+}
+
+func (x *WorkflowRequest) GetLedger() bool {
+	if x != nil {
+		if x, ok := x.Call.(*WorkflowRequest_Ledger); ok {
+			return x.Ledger
+		}
+	}
+	return false
+}
+
 type isWorkflowRequest_Call interface {
 	isWorkflowRequest_Call()
 }
@@ -1976,6 +2006,18 @@ type WorkflowRequest_Forget struct {
 	Forget string `protobuf:"bytes,11,opt,name=forget,proto3,oneof"`
 }
 
+type WorkflowRequest_Tasks struct {
+	Tasks string `protobuf:"bytes,12,opt,name=tasks,proto3,oneof"` // as status, with the tasks at work
+}
+
+type WorkflowRequest_Read struct {
+	Read *WorkflowReading `protobuf:"bytes,13,opt,name=read,proto3,oneof"`
+}
+
+type WorkflowRequest_Ledger struct {
+	Ledger bool `protobuf:"varint,14,opt,name=ledger,proto3,oneof"` // where it is
+}
+
 func (*WorkflowRequest_Start) isWorkflowRequest_Call() {}
 
 func (*WorkflowRequest_Attach) isWorkflowRequest_Call() {}
@@ -1993,6 +2035,12 @@ func (*WorkflowRequest_Resume) isWorkflowRequest_Call() {}
 func (*WorkflowRequest_Signal) isWorkflowRequest_Call() {}
 
 func (*WorkflowRequest_Forget) isWorkflowRequest_Call() {}
+
+func (*WorkflowRequest_Tasks) isWorkflowRequest_Call() {}
+
+func (*WorkflowRequest_Read) isWorkflowRequest_Call() {}
+
+func (*WorkflowRequest_Ledger) isWorkflowRequest_Call() {}
 
 type WorkflowStart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2114,6 +2162,66 @@ func (x *WorkflowListing) GetLimit() uint32 {
 	return 0
 }
 
+type WorkflowReading struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Log           bool                   `protobuf:"varint,2,opt,name=log,proto3" json:"log,omitempty"`
+	From          uint64                 `protobuf:"varint,3,opt,name=from,proto3" json:"from,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowReading) Reset() {
+	*x = WorkflowReading{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowReading) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowReading) ProtoMessage() {}
+
+func (x *WorkflowReading) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowReading.ProtoReflect.Descriptor instead.
+func (*WorkflowReading) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *WorkflowReading) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *WorkflowReading) GetLog() bool {
+	if x != nil {
+		return x.Log
+	}
+	return false
+}
+
+func (x *WorkflowReading) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
 type WorkflowCancel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2124,7 +2232,7 @@ type WorkflowCancel struct {
 
 func (x *WorkflowCancel) Reset() {
 	*x = WorkflowCancel{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[24]
+	mi := &file_messages_workflow_letter_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2136,7 +2244,7 @@ func (x *WorkflowCancel) String() string {
 func (*WorkflowCancel) ProtoMessage() {}
 
 func (x *WorkflowCancel) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[24]
+	mi := &file_messages_workflow_letter_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2149,7 +2257,7 @@ func (x *WorkflowCancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowCancel.ProtoReflect.Descriptor instead.
 func (*WorkflowCancel) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{24}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *WorkflowCancel) GetId() string {
@@ -2177,7 +2285,7 @@ type WorkflowResume struct {
 
 func (x *WorkflowResume) Reset() {
 	*x = WorkflowResume{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[25]
+	mi := &file_messages_workflow_letter_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2189,7 +2297,7 @@ func (x *WorkflowResume) String() string {
 func (*WorkflowResume) ProtoMessage() {}
 
 func (x *WorkflowResume) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[25]
+	mi := &file_messages_workflow_letter_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2202,7 +2310,7 @@ func (x *WorkflowResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowResume.ProtoReflect.Descriptor instead.
 func (*WorkflowResume) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{25}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *WorkflowResume) GetId() string {
@@ -2238,7 +2346,7 @@ type WorkflowSignal struct {
 
 func (x *WorkflowSignal) Reset() {
 	*x = WorkflowSignal{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[26]
+	mi := &file_messages_workflow_letter_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2250,7 +2358,7 @@ func (x *WorkflowSignal) String() string {
 func (*WorkflowSignal) ProtoMessage() {}
 
 func (x *WorkflowSignal) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[26]
+	mi := &file_messages_workflow_letter_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2263,7 +2371,7 @@ func (x *WorkflowSignal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowSignal.ProtoReflect.Descriptor instead.
 func (*WorkflowSignal) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{26}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *WorkflowSignal) GetId() string {
@@ -2305,13 +2413,15 @@ type WorkflowReply struct {
 	Error         *Error                 `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
 	Busy          bool                   `protobuf:"varint,8,opt,name=busy,proto3" json:"busy,omitempty"`   // of error
 	Again         bool                   `protobuf:"varint,9,opt,name=again,proto3" json:"again,omitempty"` // of error: ask the next controller
+	Page          *WorkflowPage          `protobuf:"bytes,10,opt,name=page,proto3" json:"page,omitempty"`
+	Ledger        *WorkflowLedger        `protobuf:"bytes,11,opt,name=ledger,proto3" json:"ledger,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WorkflowReply) Reset() {
 	*x = WorkflowReply{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[27]
+	mi := &file_messages_workflow_letter_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2323,7 +2433,7 @@ func (x *WorkflowReply) String() string {
 func (*WorkflowReply) ProtoMessage() {}
 
 func (x *WorkflowReply) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[27]
+	mi := &file_messages_workflow_letter_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2336,7 +2446,7 @@ func (x *WorkflowReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowReply.ProtoReflect.Descriptor instead.
 func (*WorkflowReply) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{27}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WorkflowReply) GetNumber() uint64 {
@@ -2402,6 +2512,189 @@ func (x *WorkflowReply) GetAgain() bool {
 	return false
 }
 
+func (x *WorkflowReply) GetPage() *WorkflowPage {
+	if x != nil {
+		return x.Page
+	}
+	return nil
+}
+
+func (x *WorkflowReply) GetLedger() *WorkflowLedger {
+	if x != nil {
+		return x.Ledger
+	}
+	return nil
+}
+
+// WorkflowLedger says where the ledger is.
+type WorkflowLedger struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Leader        string                 `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`
+	Disks         []*WorkflowLedgerDisk  `protobuf:"bytes,3,rep,name=disks,proto3" json:"disks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowLedger) Reset() {
+	*x = WorkflowLedger{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowLedger) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowLedger) ProtoMessage() {}
+
+func (x *WorkflowLedger) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowLedger.ProtoReflect.Descriptor instead.
+func (*WorkflowLedger) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *WorkflowLedger) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *WorkflowLedger) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
+func (x *WorkflowLedger) GetDisks() []*WorkflowLedgerDisk {
+	if x != nil {
+		return x.Disks
+	}
+	return nil
+}
+
+type WorkflowLedgerDisk struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Disk          string                 `protobuf:"bytes,1,opt,name=disk,proto3" json:"disk,omitempty"`
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Address       string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"`
+	Host          string                 `protobuf:"bytes,4,opt,name=host,proto3" json:"host,omitempty"`
+	Holds         bool                   `protobuf:"varint,5,opt,name=holds,proto3" json:"holds,omitempty"`
+	Leads         bool                   `protobuf:"varint,6,opt,name=leads,proto3" json:"leads,omitempty"`
+	Temporary     bool                   `protobuf:"varint,7,opt,name=temporary,proto3" json:"temporary,omitempty"`
+	Failed        bool                   `protobuf:"varint,8,opt,name=failed,proto3" json:"failed,omitempty"`
+	Silent        int64                  `protobuf:"varint,9,opt,name=silent,proto3" json:"silent,omitempty"` // nanoseconds
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowLedgerDisk) Reset() {
+	*x = WorkflowLedgerDisk{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowLedgerDisk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowLedgerDisk) ProtoMessage() {}
+
+func (x *WorkflowLedgerDisk) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowLedgerDisk.ProtoReflect.Descriptor instead.
+func (*WorkflowLedgerDisk) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *WorkflowLedgerDisk) GetDisk() string {
+	if x != nil {
+		return x.Disk
+	}
+	return ""
+}
+
+func (x *WorkflowLedgerDisk) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *WorkflowLedgerDisk) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *WorkflowLedgerDisk) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *WorkflowLedgerDisk) GetHolds() bool {
+	if x != nil {
+		return x.Holds
+	}
+	return false
+}
+
+func (x *WorkflowLedgerDisk) GetLeads() bool {
+	if x != nil {
+		return x.Leads
+	}
+	return false
+}
+
+func (x *WorkflowLedgerDisk) GetTemporary() bool {
+	if x != nil {
+		return x.Temporary
+	}
+	return false
+}
+
+func (x *WorkflowLedgerDisk) GetFailed() bool {
+	if x != nil {
+		return x.Failed
+	}
+	return false
+}
+
+func (x *WorkflowLedgerDisk) GetSilent() int64 {
+	if x != nil {
+		return x.Silent
+	}
+	return 0
+}
+
 type WorkflowStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	State         uint32                 `protobuf:"varint,1,opt,name=state,proto3" json:"state,omitempty"`
@@ -2412,13 +2705,14 @@ type WorkflowStatus struct {
 	Ready         uint32                 `protobuf:"varint,6,opt,name=ready,proto3" json:"ready,omitempty"`
 	Lacks         []*WorkflowFunction    `protobuf:"bytes,7,rep,name=lacks,proto3" json:"lacks,omitempty"`
 	Lost          []string               `protobuf:"bytes,8,rep,name=lost,proto3" json:"lost,omitempty"`
+	Work          []*WorkflowAtWork      `protobuf:"bytes,9,rep,name=work,proto3" json:"work,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WorkflowStatus) Reset() {
 	*x = WorkflowStatus{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[28]
+	mi := &file_messages_workflow_letter_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2430,7 +2724,7 @@ func (x *WorkflowStatus) String() string {
 func (*WorkflowStatus) ProtoMessage() {}
 
 func (x *WorkflowStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[28]
+	mi := &file_messages_workflow_letter_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2443,7 +2737,7 @@ func (x *WorkflowStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowStatus.ProtoReflect.Descriptor instead.
 func (*WorkflowStatus) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{28}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WorkflowStatus) GetState() uint32 {
@@ -2502,6 +2796,211 @@ func (x *WorkflowStatus) GetLost() []string {
 	return nil
 }
 
+func (x *WorkflowStatus) GetWork() []*WorkflowAtWork {
+	if x != nil {
+		return x.Work
+	}
+	return nil
+}
+
+// WorkflowAtWork is a task at which a run works.
+type WorkflowAtWork struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          uint32                 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
+	Kind          uint32                 `protobuf:"varint,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	Node          string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	Ready         bool                   `protobuf:"varint,4,opt,name=ready,proto3" json:"ready,omitempty"`
+	Failed        uint32                 `protobuf:"varint,5,opt,name=failed,proto3" json:"failed,omitempty"`
+	Why           string                 `protobuf:"bytes,6,opt,name=why,proto3" json:"why,omitempty"`
+	Stuck         bool                   `protobuf:"varint,7,opt,name=stuck,proto3" json:"stuck,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowAtWork) Reset() {
+	*x = WorkflowAtWork{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowAtWork) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowAtWork) ProtoMessage() {}
+
+func (x *WorkflowAtWork) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowAtWork.ProtoReflect.Descriptor instead.
+func (*WorkflowAtWork) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *WorkflowAtWork) GetTask() uint32 {
+	if x != nil {
+		return x.Task
+	}
+	return 0
+}
+
+func (x *WorkflowAtWork) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *WorkflowAtWork) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *WorkflowAtWork) GetReady() bool {
+	if x != nil {
+		return x.Ready
+	}
+	return false
+}
+
+func (x *WorkflowAtWork) GetFailed() uint32 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *WorkflowAtWork) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *WorkflowAtWork) GetStuck() bool {
+	if x != nil {
+		return x.Stuck
+	}
+	return false
+}
+
+// WorkflowPage is rows of a run as they are recorded.
+type WorkflowPage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rows          []*WorkflowRecorded    `protobuf:"bytes,1,rep,name=rows,proto3" json:"rows,omitempty"`
+	Next          uint64                 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"` // 0: there is none
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowPage) Reset() {
+	*x = WorkflowPage{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowPage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowPage) ProtoMessage() {}
+
+func (x *WorkflowPage) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowPage.ProtoReflect.Descriptor instead.
+func (*WorkflowPage) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *WorkflowPage) GetRows() []*WorkflowRecorded {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *WorkflowPage) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+type WorkflowRecorded struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Bytes         []byte                 `protobuf:"bytes,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowRecorded) Reset() {
+	*x = WorkflowRecorded{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowRecorded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowRecorded) ProtoMessage() {}
+
+func (x *WorkflowRecorded) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowRecorded.ProtoReflect.Descriptor instead.
+func (*WorkflowRecorded) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *WorkflowRecorded) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *WorkflowRecorded) GetBytes() []byte {
+	if x != nil {
+		return x.Bytes
+	}
+	return nil
+}
+
 type WorkflowListed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2512,7 +3011,7 @@ type WorkflowListed struct {
 
 func (x *WorkflowListed) Reset() {
 	*x = WorkflowListed{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[29]
+	mi := &file_messages_workflow_letter_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2524,7 +3023,7 @@ func (x *WorkflowListed) String() string {
 func (*WorkflowListed) ProtoMessage() {}
 
 func (x *WorkflowListed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[29]
+	mi := &file_messages_workflow_letter_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2537,7 +3036,7 @@ func (x *WorkflowListed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowListed.ProtoReflect.Descriptor instead.
 func (*WorkflowListed) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{29}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WorkflowListed) GetId() string {
@@ -2566,7 +3065,7 @@ type WorkflowElsewhere struct {
 
 func (x *WorkflowElsewhere) Reset() {
 	*x = WorkflowElsewhere{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[30]
+	mi := &file_messages_workflow_letter_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2578,7 +3077,7 @@ func (x *WorkflowElsewhere) String() string {
 func (*WorkflowElsewhere) ProtoMessage() {}
 
 func (x *WorkflowElsewhere) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[30]
+	mi := &file_messages_workflow_letter_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2591,7 +3090,7 @@ func (x *WorkflowElsewhere) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowElsewhere.ProtoReflect.Descriptor instead.
 func (*WorkflowElsewhere) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{30}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WorkflowElsewhere) GetNumber() uint64 {
@@ -2625,7 +3124,7 @@ type WorkflowWithdrawn struct {
 
 func (x *WorkflowWithdrawn) Reset() {
 	*x = WorkflowWithdrawn{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[31]
+	mi := &file_messages_workflow_letter_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2637,7 +3136,7 @@ func (x *WorkflowWithdrawn) String() string {
 func (*WorkflowWithdrawn) ProtoMessage() {}
 
 func (x *WorkflowWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[31]
+	mi := &file_messages_workflow_letter_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2650,7 +3149,7 @@ func (x *WorkflowWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowWithdrawn.ProtoReflect.Descriptor instead.
 func (*WorkflowWithdrawn) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{31}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *WorkflowWithdrawn) GetNumber() uint64 {
@@ -2672,7 +3171,7 @@ type WorkflowRestore struct {
 
 func (x *WorkflowRestore) Reset() {
 	*x = WorkflowRestore{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[32]
+	mi := &file_messages_workflow_letter_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2684,7 +3183,7 @@ func (x *WorkflowRestore) String() string {
 func (*WorkflowRestore) ProtoMessage() {}
 
 func (x *WorkflowRestore) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[32]
+	mi := &file_messages_workflow_letter_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2697,7 +3196,7 @@ func (x *WorkflowRestore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowRestore.ProtoReflect.Descriptor instead.
 func (*WorkflowRestore) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{32}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *WorkflowRestore) GetNumber() uint64 {
@@ -2734,7 +3233,7 @@ type WorkflowRestored struct {
 
 func (x *WorkflowRestored) Reset() {
 	*x = WorkflowRestored{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[33]
+	mi := &file_messages_workflow_letter_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2746,7 +3245,7 @@ func (x *WorkflowRestored) String() string {
 func (*WorkflowRestored) ProtoMessage() {}
 
 func (x *WorkflowRestored) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[33]
+	mi := &file_messages_workflow_letter_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2759,7 +3258,7 @@ func (x *WorkflowRestored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowRestored.ProtoReflect.Descriptor instead.
 func (*WorkflowRestored) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{33}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *WorkflowRestored) GetNumber() uint64 {
@@ -2810,7 +3309,7 @@ type WorkflowCopy struct {
 
 func (x *WorkflowCopy) Reset() {
 	*x = WorkflowCopy{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[34]
+	mi := &file_messages_workflow_letter_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2822,7 +3321,7 @@ func (x *WorkflowCopy) String() string {
 func (*WorkflowCopy) ProtoMessage() {}
 
 func (x *WorkflowCopy) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[34]
+	mi := &file_messages_workflow_letter_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2835,7 +3334,7 @@ func (x *WorkflowCopy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowCopy.ProtoReflect.Descriptor instead.
 func (*WorkflowCopy) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{34}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WorkflowCopy) GetBlob() *WorkflowBlob {
@@ -2998,7 +3497,7 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x04rows\x18\x01 \x03(\v2\x1a.phalanx.WorkflowOutputRowR\x04rows\";\n" +
 	"\x11WorkflowOutputRow\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\fR\x05bytes\"\xac\x03\n" +
+	"\x05bytes\x18\x02 \x01(\fR\x05bytes\"\x8e\x04\n" +
 	"\x0fWorkflowRequest\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x1a\n" +
 	"\bpatience\x18\x02 \x01(\x03R\bpatience\x12.\n" +
@@ -3011,7 +3510,10 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x06resume\x18\t \x01(\v2\x17.phalanx.WorkflowResumeH\x00R\x06resume\x121\n" +
 	"\x06signal\x18\n" +
 	" \x01(\v2\x17.phalanx.WorkflowSignalH\x00R\x06signal\x12\x18\n" +
-	"\x06forget\x18\v \x01(\tH\x00R\x06forgetB\x06\n" +
+	"\x06forget\x18\v \x01(\tH\x00R\x06forget\x12\x16\n" +
+	"\x05tasks\x18\f \x01(\tH\x00R\x05tasks\x12.\n" +
+	"\x04read\x18\r \x01(\v2\x18.phalanx.WorkflowReadingH\x00R\x04read\x12\x18\n" +
+	"\x06ledger\x18\x0e \x01(\bH\x00R\x06ledgerB\x06\n" +
 	"\x04call\"G\n" +
 	"\rWorkflowStart\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
@@ -3020,7 +3522,11 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x0fWorkflowListing\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\tR\x05after\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\rR\x05limit\"6\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\"G\n" +
+	"\x0fWorkflowReading\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
+	"\x03log\x18\x02 \x01(\bR\x03log\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\x04R\x04from\"6\n" +
 	"\x0eWorkflowCancel\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05cause\x18\x02 \x01(\tR\x05cause\"p\n" +
@@ -3033,7 +3539,7 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\tR\x03key\x12\x14\n" +
-	"\x05bytes\x18\x04 \x01(\fR\x05bytes\"\xc4\x02\n" +
+	"\x05bytes\x18\x04 \x01(\fR\x05bytes\"\xa0\x03\n" +
 	"\rWorkflowReply\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12&\n" +
 	"\x03run\x18\x02 \x01(\v2\x14.phalanx.WorkflowUIDR\x03run\x12\x14\n" +
@@ -3043,7 +3549,24 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x06result\x18\x06 \x01(\v2\x17.phalanx.WorkflowResultR\x06result\x12$\n" +
 	"\x05error\x18\a \x01(\v2\x0e.phalanx.ErrorR\x05error\x12\x12\n" +
 	"\x04busy\x18\b \x01(\bR\x04busy\x12\x14\n" +
-	"\x05again\x18\t \x01(\bR\x05again\"\xd9\x01\n" +
+	"\x05again\x18\t \x01(\bR\x05again\x12)\n" +
+	"\x04page\x18\n" +
+	" \x01(\v2\x15.phalanx.WorkflowPageR\x04page\x12/\n" +
+	"\x06ledger\x18\v \x01(\v2\x17.phalanx.WorkflowLedgerR\x06ledger\"q\n" +
+	"\x0eWorkflowLedger\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x16\n" +
+	"\x06leader\x18\x02 \x01(\tR\x06leader\x121\n" +
+	"\x05disks\x18\x03 \x03(\v2\x1b.phalanx.WorkflowLedgerDiskR\x05disks\"\xe4\x01\n" +
+	"\x12WorkflowLedgerDisk\x12\x12\n" +
+	"\x04disk\x18\x01 \x01(\tR\x04disk\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
+	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x12\n" +
+	"\x04host\x18\x04 \x01(\tR\x04host\x12\x14\n" +
+	"\x05holds\x18\x05 \x01(\bR\x05holds\x12\x14\n" +
+	"\x05leads\x18\x06 \x01(\bR\x05leads\x12\x1c\n" +
+	"\ttemporary\x18\a \x01(\bR\ttemporary\x12\x16\n" +
+	"\x06failed\x18\b \x01(\bR\x06failed\x12\x16\n" +
+	"\x06silent\x18\t \x01(\x03R\x06silent\"\x86\x02\n" +
 	"\x0eWorkflowStatus\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\rR\x05state\x12\x10\n" +
 	"\x03why\x18\x02 \x01(\tR\x03why\x12\x14\n" +
@@ -3052,7 +3575,22 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\arunning\x18\x05 \x01(\rR\arunning\x12\x14\n" +
 	"\x05ready\x18\x06 \x01(\rR\x05ready\x12/\n" +
 	"\x05lacks\x18\a \x03(\v2\x19.phalanx.WorkflowFunctionR\x05lacks\x12\x12\n" +
-	"\x04lost\x18\b \x03(\tR\x04lost\"K\n" +
+	"\x04lost\x18\b \x03(\tR\x04lost\x12+\n" +
+	"\x04work\x18\t \x03(\v2\x17.phalanx.WorkflowAtWorkR\x04work\"\xa2\x01\n" +
+	"\x0eWorkflowAtWork\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\rR\x04task\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x14\n" +
+	"\x05ready\x18\x04 \x01(\bR\x05ready\x12\x16\n" +
+	"\x06failed\x18\x05 \x01(\rR\x06failed\x12\x10\n" +
+	"\x03why\x18\x06 \x01(\tR\x03why\x12\x14\n" +
+	"\x05stuck\x18\a \x01(\bR\x05stuck\"Q\n" +
+	"\fWorkflowPage\x12-\n" +
+	"\x04rows\x18\x01 \x03(\v2\x19.phalanx.WorkflowRecordedR\x04rows\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\"@\n" +
+	"\x10WorkflowRecorded\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\fR\x05bytes\"K\n" +
 	"\x0eWorkflowListed\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12)\n" +
 	"\x04name\x18\x02 \x01(\v2\x15.phalanx.WorkflowNameR\x04name\"_\n" +
@@ -3092,7 +3630,7 @@ func file_messages_workflow_letter_proto_rawDescGZIP() []byte {
 	return file_messages_workflow_letter_proto_rawDescData
 }
 
-var file_messages_workflow_letter_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_messages_workflow_letter_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_messages_workflow_letter_proto_goTypes = []any{
 	(*WorkflowLetter)(nil),      // 0: phalanx.WorkflowLetter
 	(*WorkflowPiece)(nil),       // 1: phalanx.WorkflowPiece
@@ -3118,26 +3656,32 @@ var file_messages_workflow_letter_proto_goTypes = []any{
 	(*WorkflowRequest)(nil),     // 21: phalanx.WorkflowRequest
 	(*WorkflowStart)(nil),       // 22: phalanx.WorkflowStart
 	(*WorkflowListing)(nil),     // 23: phalanx.WorkflowListing
-	(*WorkflowCancel)(nil),      // 24: phalanx.WorkflowCancel
-	(*WorkflowResume)(nil),      // 25: phalanx.WorkflowResume
-	(*WorkflowSignal)(nil),      // 26: phalanx.WorkflowSignal
-	(*WorkflowReply)(nil),       // 27: phalanx.WorkflowReply
-	(*WorkflowStatus)(nil),      // 28: phalanx.WorkflowStatus
-	(*WorkflowListed)(nil),      // 29: phalanx.WorkflowListed
-	(*WorkflowElsewhere)(nil),   // 30: phalanx.WorkflowElsewhere
-	(*WorkflowWithdrawn)(nil),   // 31: phalanx.WorkflowWithdrawn
-	(*WorkflowRestore)(nil),     // 32: phalanx.WorkflowRestore
-	(*WorkflowRestored)(nil),    // 33: phalanx.WorkflowRestored
-	(*WorkflowCopy)(nil),        // 34: phalanx.WorkflowCopy
-	(*WorkflowUID)(nil),         // 35: phalanx.WorkflowUID
-	(*WorkflowAttempt)(nil),     // 36: phalanx.WorkflowAttempt
-	(*WorkflowFunction)(nil),    // 37: phalanx.WorkflowFunction
-	(*WorkflowLocated)(nil),     // 38: phalanx.WorkflowLocated
-	(*WorkflowBlob)(nil),        // 39: phalanx.WorkflowBlob
-	(*WorkflowOutput)(nil),      // 40: phalanx.WorkflowOutput
-	(*WorkflowResult)(nil),      // 41: phalanx.WorkflowResult
-	(*Error)(nil),               // 42: phalanx.Error
-	(*WorkflowName)(nil),        // 43: phalanx.WorkflowName
+	(*WorkflowReading)(nil),     // 24: phalanx.WorkflowReading
+	(*WorkflowCancel)(nil),      // 25: phalanx.WorkflowCancel
+	(*WorkflowResume)(nil),      // 26: phalanx.WorkflowResume
+	(*WorkflowSignal)(nil),      // 27: phalanx.WorkflowSignal
+	(*WorkflowReply)(nil),       // 28: phalanx.WorkflowReply
+	(*WorkflowLedger)(nil),      // 29: phalanx.WorkflowLedger
+	(*WorkflowLedgerDisk)(nil),  // 30: phalanx.WorkflowLedgerDisk
+	(*WorkflowStatus)(nil),      // 31: phalanx.WorkflowStatus
+	(*WorkflowAtWork)(nil),      // 32: phalanx.WorkflowAtWork
+	(*WorkflowPage)(nil),        // 33: phalanx.WorkflowPage
+	(*WorkflowRecorded)(nil),    // 34: phalanx.WorkflowRecorded
+	(*WorkflowListed)(nil),      // 35: phalanx.WorkflowListed
+	(*WorkflowElsewhere)(nil),   // 36: phalanx.WorkflowElsewhere
+	(*WorkflowWithdrawn)(nil),   // 37: phalanx.WorkflowWithdrawn
+	(*WorkflowRestore)(nil),     // 38: phalanx.WorkflowRestore
+	(*WorkflowRestored)(nil),    // 39: phalanx.WorkflowRestored
+	(*WorkflowCopy)(nil),        // 40: phalanx.WorkflowCopy
+	(*WorkflowUID)(nil),         // 41: phalanx.WorkflowUID
+	(*WorkflowAttempt)(nil),     // 42: phalanx.WorkflowAttempt
+	(*WorkflowFunction)(nil),    // 43: phalanx.WorkflowFunction
+	(*WorkflowLocated)(nil),     // 44: phalanx.WorkflowLocated
+	(*WorkflowBlob)(nil),        // 45: phalanx.WorkflowBlob
+	(*WorkflowOutput)(nil),      // 46: phalanx.WorkflowOutput
+	(*WorkflowResult)(nil),      // 47: phalanx.WorkflowResult
+	(*Error)(nil),               // 48: phalanx.Error
+	(*WorkflowName)(nil),        // 49: phalanx.WorkflowName
 }
 var file_messages_workflow_letter_proto_depIdxs = []int32{
 	2,  // 0: phalanx.WorkflowLetter.ask:type_name -> phalanx.WorkflowAsk
@@ -3155,64 +3699,70 @@ var file_messages_workflow_letter_proto_depIdxs = []int32{
 	18, // 12: phalanx.WorkflowLetter.want_rows:type_name -> phalanx.WorkflowWantRows
 	19, // 13: phalanx.WorkflowLetter.have_rows:type_name -> phalanx.WorkflowHaveRows
 	21, // 14: phalanx.WorkflowLetter.request:type_name -> phalanx.WorkflowRequest
-	27, // 15: phalanx.WorkflowLetter.reply:type_name -> phalanx.WorkflowReply
-	30, // 16: phalanx.WorkflowLetter.elsewhere:type_name -> phalanx.WorkflowElsewhere
-	31, // 17: phalanx.WorkflowLetter.withdrawn:type_name -> phalanx.WorkflowWithdrawn
-	32, // 18: phalanx.WorkflowLetter.restore:type_name -> phalanx.WorkflowRestore
-	33, // 19: phalanx.WorkflowLetter.restored:type_name -> phalanx.WorkflowRestored
+	28, // 15: phalanx.WorkflowLetter.reply:type_name -> phalanx.WorkflowReply
+	36, // 16: phalanx.WorkflowLetter.elsewhere:type_name -> phalanx.WorkflowElsewhere
+	37, // 17: phalanx.WorkflowLetter.withdrawn:type_name -> phalanx.WorkflowWithdrawn
+	38, // 18: phalanx.WorkflowLetter.restore:type_name -> phalanx.WorkflowRestore
+	39, // 19: phalanx.WorkflowLetter.restored:type_name -> phalanx.WorkflowRestored
 	1,  // 20: phalanx.WorkflowLetter.piece:type_name -> phalanx.WorkflowPiece
 	15, // 21: phalanx.WorkflowLetter.beaten:type_name -> phalanx.WorkflowBeaten
 	16, // 22: phalanx.WorkflowLetter.keeps:type_name -> phalanx.WorkflowKeeps
-	34, // 23: phalanx.WorkflowLetter.copy:type_name -> phalanx.WorkflowCopy
-	35, // 24: phalanx.WorkflowAsk.only:type_name -> phalanx.WorkflowUID
-	35, // 25: phalanx.WorkflowAttemptID.run:type_name -> phalanx.WorkflowUID
-	36, // 26: phalanx.WorkflowAttemptID.attempt:type_name -> phalanx.WorkflowAttempt
+	40, // 23: phalanx.WorkflowLetter.copy:type_name -> phalanx.WorkflowCopy
+	41, // 24: phalanx.WorkflowAsk.only:type_name -> phalanx.WorkflowUID
+	41, // 25: phalanx.WorkflowAttemptID.run:type_name -> phalanx.WorkflowUID
+	42, // 26: phalanx.WorkflowAttemptID.attempt:type_name -> phalanx.WorkflowAttempt
 	3,  // 27: phalanx.WorkflowOrder.id:type_name -> phalanx.WorkflowAttemptID
-	36, // 28: phalanx.WorkflowOrder.fence:type_name -> phalanx.WorkflowAttempt
-	36, // 29: phalanx.WorkflowOrder.made:type_name -> phalanx.WorkflowAttempt
-	37, // 30: phalanx.WorkflowOrder.function:type_name -> phalanx.WorkflowFunction
-	38, // 31: phalanx.WorkflowOrder.inputs:type_name -> phalanx.WorkflowLocated
-	38, // 32: phalanx.WorkflowOrder.output:type_name -> phalanx.WorkflowLocated
+	42, // 28: phalanx.WorkflowOrder.fence:type_name -> phalanx.WorkflowAttempt
+	42, // 29: phalanx.WorkflowOrder.made:type_name -> phalanx.WorkflowAttempt
+	43, // 30: phalanx.WorkflowOrder.function:type_name -> phalanx.WorkflowFunction
+	44, // 31: phalanx.WorkflowOrder.inputs:type_name -> phalanx.WorkflowLocated
+	44, // 32: phalanx.WorkflowOrder.output:type_name -> phalanx.WorkflowLocated
 	5,  // 33: phalanx.WorkflowOrder.job:type_name -> phalanx.WorkflowJob
 	3,  // 34: phalanx.WorkflowRecall.id:type_name -> phalanx.WorkflowAttemptID
 	3,  // 35: phalanx.WorkflowAcknowledge.ids:type_name -> phalanx.WorkflowAttemptID
-	39, // 36: phalanx.WorkflowWriteBlob.blob:type_name -> phalanx.WorkflowBlob
-	40, // 37: phalanx.WorkflowWriteBlob.output:type_name -> phalanx.WorkflowOutput
-	35, // 38: phalanx.WorkflowReleased.run:type_name -> phalanx.WorkflowUID
+	45, // 36: phalanx.WorkflowWriteBlob.blob:type_name -> phalanx.WorkflowBlob
+	46, // 37: phalanx.WorkflowWriteBlob.output:type_name -> phalanx.WorkflowOutput
+	41, // 38: phalanx.WorkflowReleased.run:type_name -> phalanx.WorkflowUID
 	9,  // 39: phalanx.WorkflowRelease.runs:type_name -> phalanx.WorkflowReleased
 	3,  // 40: phalanx.WorkflowRunning.id:type_name -> phalanx.WorkflowAttemptID
-	37, // 41: phalanx.WorkflowTell.functions:type_name -> phalanx.WorkflowFunction
+	43, // 41: phalanx.WorkflowTell.functions:type_name -> phalanx.WorkflowFunction
 	11, // 42: phalanx.WorkflowTell.running:type_name -> phalanx.WorkflowRunning
 	13, // 43: phalanx.WorkflowTell.ended:type_name -> phalanx.WorkflowReport
-	39, // 44: phalanx.WorkflowTell.holds:type_name -> phalanx.WorkflowBlob
+	45, // 44: phalanx.WorkflowTell.holds:type_name -> phalanx.WorkflowBlob
 	3,  // 45: phalanx.WorkflowReport.id:type_name -> phalanx.WorkflowAttemptID
-	39, // 46: phalanx.WorkflowReport.missing:type_name -> phalanx.WorkflowBlob
-	40, // 47: phalanx.WorkflowReport.output:type_name -> phalanx.WorkflowOutput
-	39, // 48: phalanx.WorkflowReport.unsaved:type_name -> phalanx.WorkflowBlob
-	39, // 49: phalanx.WorkflowBlobWritten.blob:type_name -> phalanx.WorkflowBlob
+	45, // 46: phalanx.WorkflowReport.missing:type_name -> phalanx.WorkflowBlob
+	46, // 47: phalanx.WorkflowReport.output:type_name -> phalanx.WorkflowOutput
+	45, // 48: phalanx.WorkflowReport.unsaved:type_name -> phalanx.WorkflowBlob
+	45, // 49: phalanx.WorkflowBlobWritten.blob:type_name -> phalanx.WorkflowBlob
 	3,  // 50: phalanx.WorkflowBeaten.id:type_name -> phalanx.WorkflowAttemptID
-	35, // 51: phalanx.WorkflowKeeps.runs:type_name -> phalanx.WorkflowUID
+	41, // 51: phalanx.WorkflowKeeps.runs:type_name -> phalanx.WorkflowUID
 	20, // 52: phalanx.WorkflowHaveRows.rows:type_name -> phalanx.WorkflowOutputRow
 	22, // 53: phalanx.WorkflowRequest.start:type_name -> phalanx.WorkflowStart
 	23, // 54: phalanx.WorkflowRequest.list:type_name -> phalanx.WorkflowListing
-	24, // 55: phalanx.WorkflowRequest.cancel:type_name -> phalanx.WorkflowCancel
-	25, // 56: phalanx.WorkflowRequest.resume:type_name -> phalanx.WorkflowResume
-	26, // 57: phalanx.WorkflowRequest.signal:type_name -> phalanx.WorkflowSignal
-	37, // 58: phalanx.WorkflowResume.with:type_name -> phalanx.WorkflowFunction
-	35, // 59: phalanx.WorkflowReply.run:type_name -> phalanx.WorkflowUID
-	28, // 60: phalanx.WorkflowReply.status:type_name -> phalanx.WorkflowStatus
-	29, // 61: phalanx.WorkflowReply.list:type_name -> phalanx.WorkflowListed
-	41, // 62: phalanx.WorkflowReply.result:type_name -> phalanx.WorkflowResult
-	42, // 63: phalanx.WorkflowReply.error:type_name -> phalanx.Error
-	37, // 64: phalanx.WorkflowStatus.lacks:type_name -> phalanx.WorkflowFunction
-	43, // 65: phalanx.WorkflowListed.name:type_name -> phalanx.WorkflowName
-	39, // 66: phalanx.WorkflowRestore.blob:type_name -> phalanx.WorkflowBlob
-	39, // 67: phalanx.WorkflowCopy.blob:type_name -> phalanx.WorkflowBlob
-	68, // [68:68] is the sub-list for method output_type
-	68, // [68:68] is the sub-list for method input_type
-	68, // [68:68] is the sub-list for extension type_name
-	68, // [68:68] is the sub-list for extension extendee
-	0,  // [0:68] is the sub-list for field type_name
+	25, // 55: phalanx.WorkflowRequest.cancel:type_name -> phalanx.WorkflowCancel
+	26, // 56: phalanx.WorkflowRequest.resume:type_name -> phalanx.WorkflowResume
+	27, // 57: phalanx.WorkflowRequest.signal:type_name -> phalanx.WorkflowSignal
+	24, // 58: phalanx.WorkflowRequest.read:type_name -> phalanx.WorkflowReading
+	43, // 59: phalanx.WorkflowResume.with:type_name -> phalanx.WorkflowFunction
+	41, // 60: phalanx.WorkflowReply.run:type_name -> phalanx.WorkflowUID
+	31, // 61: phalanx.WorkflowReply.status:type_name -> phalanx.WorkflowStatus
+	35, // 62: phalanx.WorkflowReply.list:type_name -> phalanx.WorkflowListed
+	47, // 63: phalanx.WorkflowReply.result:type_name -> phalanx.WorkflowResult
+	48, // 64: phalanx.WorkflowReply.error:type_name -> phalanx.Error
+	33, // 65: phalanx.WorkflowReply.page:type_name -> phalanx.WorkflowPage
+	29, // 66: phalanx.WorkflowReply.ledger:type_name -> phalanx.WorkflowLedger
+	30, // 67: phalanx.WorkflowLedger.disks:type_name -> phalanx.WorkflowLedgerDisk
+	43, // 68: phalanx.WorkflowStatus.lacks:type_name -> phalanx.WorkflowFunction
+	32, // 69: phalanx.WorkflowStatus.work:type_name -> phalanx.WorkflowAtWork
+	34, // 70: phalanx.WorkflowPage.rows:type_name -> phalanx.WorkflowRecorded
+	49, // 71: phalanx.WorkflowListed.name:type_name -> phalanx.WorkflowName
+	45, // 72: phalanx.WorkflowRestore.blob:type_name -> phalanx.WorkflowBlob
+	45, // 73: phalanx.WorkflowCopy.blob:type_name -> phalanx.WorkflowBlob
+	74, // [74:74] is the sub-list for method output_type
+	74, // [74:74] is the sub-list for method input_type
+	74, // [74:74] is the sub-list for extension type_name
+	74, // [74:74] is the sub-list for extension extendee
+	0,  // [0:74] is the sub-list for field type_name
 }
 
 func init() { file_messages_workflow_letter_proto_init() }
@@ -3259,6 +3809,9 @@ func file_messages_workflow_letter_proto_init() {
 		(*WorkflowRequest_Resume)(nil),
 		(*WorkflowRequest_Signal)(nil),
 		(*WorkflowRequest_Forget)(nil),
+		(*WorkflowRequest_Tasks)(nil),
+		(*WorkflowRequest_Read)(nil),
+		(*WorkflowRequest_Ledger)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3266,7 +3819,7 @@ func file_messages_workflow_letter_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_workflow_letter_proto_rawDesc), len(file_messages_workflow_letter_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   35,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -24,7 +24,7 @@ var (
 	anOutput  = workflow.Output{Size: 3, Digest: [16]byte{4}, Recorded: true, Bytes: []byte("abc"), Error: "e", Names: []string{"wf/x"}}
 	aLocated  = workflow.Located{Task: 4, Gen: 5, Made: anAttempt, Output: anOutput, Row: "run/x", Disks: []string{"d"}, Deterministic: true}
 	aFunction = workflow.Function{Name: "f", Version: 6}
-	aRunName  = workflow.Name{Run: aUID, Digest: phalanx.Digest{1}, Key: "k", State: workflow.Waiting, Why: "w", Until: 7}
+	aRunName  = workflow.Name{Run: aUID, Digest: phalanx.Digest{1}, Key: "k", State: workflow.Waiting, Why: "w", Lost: []string{"t"}, Until: 7}
 	aResult   = workflow.Result{Failed: "f", Outputs: []workflow.Located{aLocated}}
 	aReport   = workflow.Report{Epoch: 9, ID: anID, Gen: 5, Kind: workflow.MakeUp, Failed: "f", Final: true, Missing: []workflow.Blob{aBlob}, Unsaved: []workflow.Blob{aBlob}, Output: anOutput,
 		Work: &workflow.Work{Parts: [][]byte{[]byte("form")}}, Progress: []byte("half")}
@@ -34,7 +34,7 @@ var (
 		aRunName,
 		workflow.Part{Bytes: []byte("p")},
 		workflow.Active{},
-		workflow.Batch{Epoch: 1, More: true, Records: []workflow.Record{workflow.Compensated{Task: 1}}},
+		workflow.Batch{Epoch: 1, At: 2, More: true, Records: []workflow.Record{workflow.Compensated{Task: 1}}},
 		workflow.OutputBytes{Bytes: []byte("o")},
 		workflow.Places{Blob: aBlob, Disks: []string{"d"}},
 		aResult,
@@ -69,8 +69,9 @@ var (
 	}
 	someCalls = []workflow.Call{
 		workflow.StartRun{ID: "x", Key: "k"}, workflow.AttachRun{ID: "x"}, workflow.AwaitResult{ID: "x"}, workflow.GetStatus{ID: "x"},
+		workflow.GetStatus{ID: "x", Tasks: true}, workflow.ReadRun{ID: "x", Log: true, From: 7},
 		workflow.ListRuns{Prefix: "p", After: "a", Limit: 5}, workflow.CancelRun{ID: "x", Cause: "c"}, workflow.ResumeRun{ID: "x", With: []workflow.Function{aFunction}, AcceptLoss: true},
-		workflow.SignalRun{ID: "x", Name: "n", Key: "k", Bytes: []byte("b")}, workflow.ForgetRun{ID: "x"},
+		workflow.SignalRun{ID: "x", Name: "n", Key: "k", Bytes: []byte("b")}, workflow.ForgetRun{ID: "x"}, workflow.GetLedger{},
 	}
 )
 
@@ -144,7 +145,10 @@ func TestWorkflowLettersCross(t *testing.T) {
 		}
 	}
 	r := node.Reply{Number: 1, Busy: true, Again: true, Answer: workflow.Answer{Run: aUID, Fresh: true, Result: &aResult, List: []workflow.Listed{{ID: "x", Name: aRunName}},
-		Status: &workflow.Status{State: workflow.Open, Why: "w", Tasks: 1, Ended: 2, Running: 3, Ready: 4, Lacks: []workflow.Function{aFunction}, Lost: []string{"t"}},
+		Status: &workflow.Status{State: workflow.Open, Why: "w", Tasks: 1, Ended: 2, Running: 3, Ready: 4, Lacks: []workflow.Function{aFunction}, Lost: []string{"t"},
+			Work: []workflow.AtWork{{Task: 1, Kind: workflow.MakeUp, Node: "a#1", Ready: true, Stuck: true, Failed: 2, Why: "w"}}},
+		Page:   &workflow.Page{Rows: []workflow.Recorded{{Number: 1, Bytes: []byte("b")}}, Next: 2},
+		Ledger: &workflow.Ledger{Epoch: 1, Leader: "a#1", Disks: []workflow.LedgerDisk{{Disk: "d", Node: "a#1", Address: "x:1", Host: "h", Holds: true, Leads: true, Temporary: true, Failed: true, Silent: 3}}},
 		Err:    &phalanx.Error{Op: "o", Kind: phalanx.ErrMismatch, Err: errors.New("e")}}}
 	got := letterCrosses(t, r).(node.Reply)
 	if got.Answer.Err.Error() != r.Answer.Err.Error() {
@@ -170,6 +174,9 @@ func TestWorkflowBounds(t *testing.T) {
 		"a piece":          node.Piece{Size: node.MaxLetter + 1},
 		"a piece's offset": node.Piece{Offset: 2, Size: 1},
 		"a kind":           workflow.Report{ID: anID, Kind: workflow.Remake + 1},
+		"tasks at work":    node.Reply{Answer: workflow.Answer{Status: &workflow.Status{State: workflow.Open, Work: make([]workflow.AtWork, maxListed+1)}}},
+		"rows of a page":   node.Reply{Answer: workflow.Answer{Page: &workflow.Page{Rows: make([]workflow.Recorded, maxPage+1)}}},
+		"disks":            node.Reply{Answer: workflow.Answer{Ledger: &workflow.Ledger{Disks: []workflow.LedgerDisk{{Disk: long}}}}},
 		"runs":             node.Reply{Answer: workflow.Answer{List: make([]workflow.Listed, maxListed+1)}},
 	} {
 		m, err := WorkflowToProto("a#1", "b#1", l)

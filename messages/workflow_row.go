@@ -1,6 +1,8 @@
 package messages
 
 import (
+	"time"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/phalanx-go/phalanx"
@@ -31,7 +33,7 @@ func MarshalRow(v workflow.RowValue) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.Value = &WorkflowRow_Batch{&WorkflowBatch{Epoch: v.Epoch, More: v.More, Records: b}}
+		m.Value = &WorkflowRow_Batch{&WorkflowBatch{Epoch: v.Epoch, At: int64(v.At), More: v.More, Records: b}}
 	case workflow.OutputBytes:
 		m.Value = &WorkflowRow_Output{v.Bytes}
 	case workflow.Places:
@@ -74,7 +76,7 @@ func UnmarshalRow(b []byte, tasks int) (workflow.RowValue, error) {
 		if err != nil {
 			return nil, err
 		}
-		v = workflow.Batch{Epoch: r.Batch.GetEpoch(), More: r.Batch.GetMore(), Records: records}
+		v = workflow.Batch{Epoch: r.Batch.GetEpoch(), At: time.Duration(r.Batch.GetAt()), More: r.Batch.GetMore(), Records: records}
 	case *WorkflowRow_Output:
 		v = workflow.OutputBytes{Bytes: r.Output}
 	case *WorkflowRow_Places:
@@ -103,7 +105,7 @@ func toUID(m *WorkflowUID) workflow.UID {
 }
 
 func fromName(n workflow.Name) *WorkflowName {
-	return &WorkflowName{Run: fromUID(n.Run), Digest: fromDigest(n.Digest), Key: n.Key, State: uint32(n.State), Why: fromText(n.Why), Until: n.Until}
+	return &WorkflowName{Run: fromUID(n.Run), Digest: fromDigest(n.Digest), Key: n.Key, State: uint32(n.State), Why: fromText(n.Why), Lost: fromTexts(n.Lost), Until: n.Until}
 }
 
 func fromBlob(b workflow.Blob) *WorkflowBlob {
@@ -166,7 +168,7 @@ func (f *fields) runID(s string) string { return f.text("id", s, phalanx.MaxIDBy
 
 func (f *fields) name(m *WorkflowName) workflow.Name {
 	return workflow.Name{Run: f.uid(m.GetRun()), Digest: f.digest("name.digest", m.GetDigest()), Key: f.text("name.key", m.GetKey(), phalanx.MaxIDBytes),
-		State: f.runState(m.GetState()), Why: m.GetWhy(), Until: m.GetUntil()}
+		State: f.runState(m.GetState()), Why: m.GetWhy(), Lost: f.names("name.lost", m.GetLost()), Until: m.GetUntil()}
 }
 
 func (f *fields) runState(n uint32) workflow.State {

@@ -302,6 +302,7 @@ type WorkflowName struct {
 	State         uint32                 `protobuf:"varint,4,opt,name=state,proto3" json:"state,omitempty"`
 	Why           string                 `protobuf:"bytes,5,opt,name=why,proto3" json:"why,omitempty"`
 	Until         uint64                 `protobuf:"varint,6,opt,name=until,proto3" json:"until,omitempty"`
+	Lost          []string               `protobuf:"bytes,7,rep,name=lost,proto3" json:"lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -376,6 +377,13 @@ func (x *WorkflowName) GetUntil() uint64 {
 		return x.Until
 	}
 	return 0
+}
+
+func (x *WorkflowName) GetLost() []string {
+	if x != nil {
+		return x.Lost
+	}
+	return nil
 }
 
 // WorkflowStarted has its workflow in parts, in rows of their own.
@@ -480,6 +488,7 @@ type WorkflowBatch struct {
 	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	More          bool                   `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
 	Records       []byte                 `protobuf:"bytes,3,opt,name=records,proto3" json:"records,omitempty"` // WorkflowRecords
+	At            int64                  `protobuf:"varint,4,opt,name=at,proto3" json:"at,omitempty"`          // nanoseconds by the ledger's clock
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -533,6 +542,13 @@ func (x *WorkflowBatch) GetRecords() []byte {
 		return x.Records
 	}
 	return nil
+}
+
+func (x *WorkflowBatch) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
 }
 
 type WorkflowBlob struct {
@@ -968,23 +984,25 @@ const file_messages_workflow_row_proto_rawDesc = "" +
 	"\vWorkflowUID\x12\x16\n" +
 	"\x06ledger\x18\x01 \x01(\x04R\x06ledger\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05index\x18\x03 \x01(\x04R\x05index\"\x9e\x01\n" +
+	"\x05index\x18\x03 \x01(\x04R\x05index\"\xb2\x01\n" +
 	"\fWorkflowName\x12&\n" +
 	"\x03run\x18\x01 \x01(\v2\x14.phalanx.WorkflowUIDR\x03run\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\tR\x03key\x12\x14\n" +
 	"\x05state\x18\x04 \x01(\rR\x05state\x12\x10\n" +
 	"\x03why\x18\x05 \x01(\tR\x03why\x12\x14\n" +
-	"\x05until\x18\x06 \x01(\x04R\x05until\"[\n" +
+	"\x05until\x18\x06 \x01(\x04R\x05until\x12\x12\n" +
+	"\x04lost\x18\a \x03(\tR\x04lost\"[\n" +
 	"\x0fWorkflowStarted\x12&\n" +
 	"\x03run\x18\x01 \x01(\v2\x14.phalanx.WorkflowUIDR\x03run\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\tR\x03key\"\x10\n" +
-	"\x0eWorkflowActive\"S\n" +
+	"\x0eWorkflowActive\"c\n" +
 	"\rWorkflowBatch\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x18\n" +
-	"\arecords\x18\x03 \x01(\fR\arecords\"\x8a\x01\n" +
+	"\arecords\x18\x03 \x01(\fR\arecords\x12\x0e\n" +
+	"\x02at\x18\x04 \x01(\x03R\x02at\"\x8a\x01\n" +
 	"\fWorkflowBlob\x12&\n" +
 	"\x03run\x18\x01 \x01(\v2\x14.phalanx.WorkflowUIDR\x03run\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\rR\x04task\x12\x10\n" +

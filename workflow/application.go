@@ -43,9 +43,10 @@ type (
 
 	// ResumeRun is Resume; it is answered by RunChanged.
 	ResumeRun struct {
-		ID       string
-		With     []Function
-		Deadline time.Duration
+		ID         string
+		With       []Function
+		AcceptLoss bool
+		Deadline   time.Duration
 	}
 
 	// SignalRun is Signal; it is answered by RunChanged.
@@ -105,7 +106,7 @@ func (s *service) application(c actor.Context) {
 	case *CancelRun:
 		s.asks(c, "cancel", m.ID, &asked{call: core.CancelRun{ID: m.ID, Cause: m.Cause}}, m.Deadline, changed(m.ID))
 	case *ResumeRun:
-		s.asks(c, "resume", m.ID, &asked{call: core.ResumeRun{ID: m.ID, With: m.With}}, m.Deadline, changed(m.ID))
+		s.asks(c, "resume", m.ID, &asked{call: core.ResumeRun{ID: m.ID, With: m.With, AcceptLoss: m.AcceptLoss}}, m.Deadline, changed(m.ID))
 	case *SignalRun:
 		s.asks(c, "signal", m.ID, &asked{call: core.SignalRun{ID: m.ID, Name: m.Name, Key: m.Key, Bytes: m.Bytes}}, m.Deadline, changed(m.ID))
 	case *ForgetRun:

@@ -10,6 +10,7 @@ import (
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/internal/durable"
 	"github.com/phalanx-go/phalanx/messages"
+	keepers "github.com/phalanx-go/phalanx/node/ledger"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
 	"github.com/phalanx-go/phalanx/protocol/ledger"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
@@ -32,6 +33,9 @@ type controller struct {
 	wakeup  actors.Wakeup
 	out     bool // the tenure was given up
 	broken  bool // the core has panicked: what it would do next was never decided as a whole
+	space   space
+	disks   func(to chan<- []keepers.Seen) // has the keeper tell which disks it knows
+	self    phalanx.NodeID
 }
 
 // inputBudget is how many bytes of recorded outputs go with an order; executors get the others one by one.
@@ -94,7 +98,14 @@ const largeGraph = 4 << 10
 
 // asked takes a request. A workflow is put together of its form, and checked, first.
 func (k *controller) asked(c actor.Context, m flow.Asked) {
+	if _, is := m.Request.Call.(core.GetLedger); is {
+		k.ledger(m)
+		return
+	}
 	start, is := m.Request.Call.(core.StartRun)
+	if is {
+		m.Full = k.space.full(k.clock())
+	}
 	if !is || start.Work != nil {
 		k.step(c, m)
 		return

@@ -29,6 +29,13 @@ type TaskDescription struct {
 	Waits         []int    `json:"waits,omitempty"`   // they have to be saved before it begins
 	Expands       bool     `json:"expands,omitempty"` // it returns a workflow: more tasks come once it has run
 	Options       []string `json:"options,omitempty"` // timeouts, limits and the like
+
+	// Of a run that has begun:
+	State    string `json:"state,omitempty"`    // how the task stands, such as "running" or "saved"
+	Attempts int    `json:"attempts,omitempty"` // that have begun
+	Node     string `json:"node,omitempty"`     // which runs an attempt of it
+	Why      string `json:"why,omitempty"`      // its last attempt has failed, or its error was caught
+	Of       *int   `json:"of,omitempty"`       // the task that has returned the workflow that it is of
 }
 
 // Describe returns the description of a workflow, also of one that Check refuses. It fails with phalanx.ErrInvalid if the workflow cannot
@@ -108,17 +115,27 @@ func optionsOf(c *messages.GraphCall) (all []string) {
 
 // DOT returns the workflow in the language of Graphviz. An effect that nothing takes back has a double border, one with an undo
 // bold; without a checkpoint the border is dashed. Tasks to come are a cloud of dots. What a task waits for is a
-// dotted edge.
+// dotted edge. Of a run, a task that goes on is blue, one that has ended green, one with a failure orange, and one that was taken back
+// gray.
 func (d *Description) DOT() string {
 	var b strings.Builder
 	b.WriteString("digraph workflow {\n  rankdir=LR;\n  node [shape=box];\n")
+	returned := map[int]bool{}
+	for _, t := range d.Tasks {
+		if t.Of != nil {
+			returned[*t.Of] = true
+		}
+	}
 	for v, t := range d.Tasks {
 		fmt.Fprintf(&b, "  t%d [label=%s%s];\n", v, quote(t.label()), t.style())
-		if t.Expands {
+		if t.Expands && !returned[v] {
 			fmt.Fprintf(&b, "  more%d [label=\"…\", shape=plaintext];\n  t%d -> more%d [style=dashed];\n", v, v, v)
 		}
 	}
 	for v, t := range d.Tasks {
+		if t.Of != nil && len(t.Reads)+len(t.After) == 0 {
+			fmt.Fprintf(&b, "  t%d -> t%d [style=dashed, label=\"returns\"];\n", *t.Of, v)
+		}
 		for _, p := range t.Reads {
 			fmt.Fprintf(&b, "  t%d -> t%d%s;\n", p, v, t.edge(p))
 		}
@@ -144,7 +161,11 @@ func (t *TaskDescription) label() string {
 	if t.Compensates {
 		lines = append(lines, "compensates")
 	}
-	return strings.Join(append(lines, t.Options...), "\n")
+	lines = append(lines, t.Options...)
+	if t.State != "" {
+		lines = append(lines, t.State)
+	}
+	return strings.Join(lines, "\n")
 }
 
 func (t *TaskDescription) style() string {
@@ -155,10 +176,40 @@ func (t *TaskDescription) style() string {
 	case "undo":
 		text += ", penwidth=2"
 	}
+	var styles []string
 	if t.Checkpoint == "off" {
-		text += ", style=dashed"
+		styles = append(styles, "dashed")
+	}
+	if color := t.color(); color != "" {
+		text += ", fillcolor=" + color
+		styles = append(styles, "filled")
+	}
+	if len(styles) > 0 {
+		text += ", style=" + quoteIf(len(styles) > 1, strings.Join(styles, ","))
 	}
 	return text
+}
+
+// color says how a task of a run stands; "": it is no task of a run, or has not begun.
+func (t *TaskDescription) color() string {
+	switch t.State {
+	case "", "to come", "not begun":
+		return ""
+	case "saved", "ended", "expanded":
+		return "palegreen"
+	case "failed, comes again", "stuck", "caught", "again", "effect stays":
+		return "lightsalmon"
+	case "undone", "compensated":
+		return "lightgray"
+	}
+	return "lightskyblue"
+}
+
+func quoteIf(needs bool, s string) string {
+	if needs {
+		return quote(s)
+	}
+	return s
 }
 
 // edge returns the attributes of the edge from a task that t reads.

@@ -79,9 +79,26 @@ func Cancel(ctx context.Context, n *cluster.Node, id, cause string) error {
 	return err
 }
 
-// Resume goes on with a run that is stuck. With names versions of functions that take the place of those in the run.
-func Resume(ctx context.Context, n *cluster.Node, id string, with ...Function) error {
-	_, err := call(ctx, n, "resume", id, &asked{call: core.ResumeRun{ID: id, With: with}})
+// ResumeOption is an option of Resume.
+type ResumeOption func(*core.ResumeRun)
+
+// WithVersions names versions of functions that take the place of those in the run.
+func WithVersions(with ...Function) ResumeOption {
+	return func(r *core.ResumeRun) { r.With = append(r.With, with...) }
+}
+
+// AcceptLoss has a run go on without the outputs in Status.Lost, which no memory and no disk has any more. Tasks run again although
+// that breaks a rule: outsiders may see an effect of the attempts before and another one, and an effect stays if its undo or its
+// compensation needs such an output. A loss that comes later is asked about anew. Without such outputs it changes nothing.
+func AcceptLoss() ResumeOption { return func(r *core.ResumeRun) { r.AcceptLoss = true } }
+
+// Resume goes on with a run that is stuck: it tries again what has failed too often.
+func Resume(ctx context.Context, n *cluster.Node, id string, options ...ResumeOption) error {
+	r := core.ResumeRun{ID: id}
+	for _, option := range options {
+		option(&r)
+	}
+	_, err := call(ctx, n, "resume", id, &asked{call: r})
 	return err
 }
 

@@ -40,7 +40,7 @@ func WithTasks(tasks ...*Registry) StartOption {
 // first difference. An id has 1 to 256 bytes without control characters.
 //
 // The errors are phalanx.Errors with the op "start" and the run's id: ErrInvalid (the id; a *CheckError; no disk in the
-// cluster), ErrUnavailable (no controller, and why; ErrBusy), ErrDeleted (the run was forgotten just now), ErrDeadline.
+// cluster), ErrNoSpace (the disk of the node that leads is nearly full), ErrUnavailable (no controller, and why; ErrBusy), ErrDeleted (the run was forgotten just now), ErrDeadline.
 // After ErrUnavailable and ErrDeadline the run may have begun: repeat the Start.
 func Start[R any](ctx context.Context, n *cluster.Node, id string, root Step[R], options ...StartOption) (Run[R], error) {
 	none := Run[R]{}

@@ -27,8 +27,9 @@ type Settings struct {
 	Slots int                // attempts that may run here at once; default twice the number of CPUs
 	Log   logrus.FieldLogger // default: the node's
 
-	endProcess func(why string) // tests set it
-	host       string           // tells machines apart: tests set it
+	space      func() (durable.Space, error) // of the disk: tests set it
+	endProcess func(why string)              // tests set it
+	host       string                        // tells machines apart: tests set it
 }
 
 // Service has a node take part in workflows: it belongs into cluster.Config.Services.

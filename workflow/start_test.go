@@ -3,7 +3,9 @@ package workflow
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/durable"
 	"github.com/phalanx-go/phalanx/internal/poll"
 )
 
@@ -169,4 +172,35 @@ func TestMessages(t *testing.T) {
 		_, err := Start(ctx, n, "y", echo.Bind(Value("x")))
 		return err != nil
 	})
+}
+
+// On a disk that is nearly full no run begins, with an error that says what to do; what has begun goes on.
+func TestStartOnAFullDisk(t *testing.T) {
+	var free atomic.Uint64
+	free.Store(1e12)
+	g := newGate()
+	work := Func0("work", 1, func(c Context) (int, error) { return 7, g.pass(c, "work") }).With(NoEffect)
+	b := &bedOf{t: t}
+	n := b.join("a", Settings{Dir: t.TempDir(), Tasks: Tasks(work, echo), space: func() (durable.Space, error) { return durable.Space{Free: free.Load(), Total: 1e12}, nil }})
+	r, err := Start(within(t), n, "x", work.Bind())
+	if err != nil {
+		t.Fatal(err)
+	}
+	free.Store(1e9)
+	var full error
+	id, tries := "", 0
+	poll.Until(t, "a Start is refused", func() bool {
+		tries++
+		id = fmt.Sprint("y", tries)
+		_, full = Start(within(t), n, id, echo.Bind(Value("y")))
+		return full != nil
+	})
+	var e *phalanx.Error
+	if !errors.Is(full, phalanx.ErrNoSpace) || !errors.As(full, &e) || e.Op != "start" || e.Object != phalanx.ObjectID(id) || !strings.Contains(full.Error(), "free some of it") {
+		t.Errorf("a Start on a full disk: %v", full)
+	}
+	close(g.open)
+	if got := result(t, r, nil); got != 7 {
+		t.Errorf("the result is %d", got)
+	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"iter"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/workflow"
@@ -39,8 +40,23 @@ func (n served) WorkflowCancel(ctx context.Context, id, cause string) error {
 }
 
 // WorkflowResume goes on with a run that is stuck.
-func (n served) WorkflowResume(ctx context.Context, id string, with []workflow.Function) error {
-	return workflow.Resume(ctx, n.Node, id, with...)
+func (n served) WorkflowResume(ctx context.Context, id string, options ...workflow.ResumeOption) error {
+	return workflow.Resume(ctx, n.Node, id, options...)
+}
+
+// WorkflowHistory goes through what has happened in a run.
+func (n served) WorkflowHistory(ctx context.Context, id string) iter.Seq2[workflow.Happened, error] {
+	return workflow.History(ctx, n.Node, id)
+}
+
+// WorkflowLedger says which disks hold the runs.
+func (n served) WorkflowLedger(ctx context.Context) (workflow.LedgerInfo, error) {
+	return workflow.Ledger(ctx, n.Node)
+}
+
+// WorkflowGraph describes a run with how its tasks stand.
+func (n served) WorkflowGraph(ctx context.Context, id string) (*workflow.Description, error) {
+	return workflow.Graph(ctx, n.Node, id)
 }
 
 // WorkflowSignal tells a run of an event.

@@ -121,7 +121,7 @@ func (b *bed) step(t *testing.T, d *datadriven.TestData) string {
 	case "formed": // the node is in a cluster that was formed anew
 		b.node.Info.View, b.node.Info.Formed, b.node.Info.MissingMembers = 1<<42|5<<32|17, 1, []phalanx.NodeID{"n7#7", "n8#8"}
 		return ""
-	case "workflow": // begin ID | end ID RESULT | fail ID WHY | stick ID | takes NAME
+	case "workflow": // lose ID | begin ID | end ID RESULT | fail ID WHY | stick ID | takes NAME
 		what, id := d.CmdArgs[0].Key, d.CmdArgs[1].Key
 		switch what {
 		case "begin":
@@ -130,6 +130,8 @@ func (b *bed) step(t *testing.T, d *datadriven.TestData) string {
 			b.node.EndRun(id, []byte(d.Input), "")
 		case "fail":
 			b.node.EndRun(id, nil, d.Input)
+		case "lose":
+			b.node.LoseOutput(id)
 		case "stick":
 			b.node.StickRun(id)
 		}
@@ -303,7 +305,7 @@ func TestNoNode(t *testing.T) {
 	server.Close()
 	for _, args := range [][]string{{"put", "-", "a"}, {"get", "a", "-"}, {"rm", "a"}, {"ls"}, {"stat", "a"}, {"prefetch", "a"},
 		{"reduce", "t", "a"}, {"status"}, {"events"}, {"tree", "a"}, {"workflow", "ls"}, {"workflow", "status", "a"}, {"workflow", "wait", "a"}, {"workflow", "cancel", "a"},
-		{"workflow", "resume", "a"}, {"workflow", "signal", "a", "b"}, {"workflow", "rm", "a"}} {
+		{"workflow", "resume", "a"}, {"workflow", "signal", "a", "b"}, {"workflow", "rm", "a"}, {"workflow", "history", "a"}, {"workflow", "graph", "a"}, {"workflow", "ledger"}} {
 		b := &bed{environ: []string{"PHALANX_ADDR=" + addr}, addr: "http://" + addr}
 		got := b.run(t, "", args...)
 		if !strings.Contains(got, "no node answers at http://ADDR; start one with `phalanx dev` or give --addr") || !strings.HasSuffix(got, "exit 8\n") {

@@ -25,7 +25,7 @@ nodes that have a folder (phalanx node --dir).`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.workflowLs(), a.workflowStatus(), a.workflowWait(), a.workflowCancel(), a.workflowSignal(), a.workflowResume(), a.workflowRm())
+	cmd.AddCommand(a.workflowLs(), a.workflowStatus(), a.workflowHistory(), a.workflowGraph(), a.workflowWait(), a.workflowCancel(), a.workflowSignal(), a.workflowResume(), a.workflowRm(), a.workflowLedger())
 	return cmd
 }
 
@@ -72,7 +72,7 @@ A run that was forgotten is in it until its id can be used again.`,
 
 func runTable(w io.Writer, all []httpapi.Run) {
 	if len(all) == 0 {
-		fmt.Fprintln(w, "no runs")
+		fmt.Fprintln(w, "no runs: a program starts them with package workflow (go doc github.com/phalanx-go/phalanx/workflow)")
 		return
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -85,43 +85,6 @@ func runTable(w io.Writer, all []httpapi.Run) {
 		fmt.Fprintln(t)
 	}
 	_ = t.Flush() // to memory
-}
-
-func (a *app) workflowStatus() *cobra.Command {
-	var c connection
-	cmd := &cobra.Command{
-		Use:   "status ID",
-		Short: "Show how a run stands",
-		Long: `Status prints how a run stands: open (it goes on), waiting (for a signal or a resume),
-ending (it has failed or was canceled, and goes back), or finished, and why; how many of
-its tasks have ended, run, or wait for a slot; and functions that no member offers. It may be
-a second old.`,
-		Example: "  phalanx workflow status order/42\n  phalanx workflow status order/42 -o json",
-		Args:    cobra.ExactArgs(1),
-		RunE: a.onNode(&c, func(ctx context.Context, client *httpapi.Client, args []string) error {
-			st, err := client.WorkflowStatus(ctx, args[0], c.timeout)
-			if err != nil {
-				return err
-			}
-			return a.print(st, func(w io.Writer) { showRun(w, st) })
-		}),
-	}
-	c.flags(cmd)
-	return cmd
-}
-
-func showRun(w io.Writer, st httpapi.RunStatus) {
-	fmt.Fprintf(w, "%s: %s", st.ID, st.State)
-	if st.Why != "" {
-		fmt.Fprintf(w, ": %s", st.Why)
-	}
-	fmt.Fprintf(w, "\n  run    %s\n", st.UID)
-	if st.State != "finished" {
-		fmt.Fprintf(w, "  tasks  %d of %d have ended, %d run, %d wait for a slot\n", st.Ended, st.Tasks, st.Running, st.Ready)
-	}
-	if len(st.Lacks) > 0 {
-		fmt.Fprintf(w, "  lacks  %s: start a node that offers it, or give another version with phalanx workflow resume %s --with\n", strings.Join(st.Lacks, ", "), st.ID)
-	}
 }
 
 func (a *app) workflowWait() *cobra.Command {
@@ -197,12 +160,17 @@ end. A run that has ended is an error (exit code 16).`,
 func (a *app) workflowResume() *cobra.Command {
 	var c connection
 	var with []string
+	var acceptLoss bool
 	cmd := &cobra.Command{
 		Use:   "resume ID",
 		Short: "Go on with a run that is stuck",
 		Long: `Resume tries again what a run is stuck at. With --with it first replaces a function's
-version in the run, for example by one that a node offers now.`,
-		Example: "  phalanx workflow resume order/42\n  phalanx workflow resume order/42 --with pay@2 --with ship@3",
+version in the run, for example by one that a node offers now.
+
+If outputs are lost for good, phalanx workflow status names them. With --accept-loss the run
+goes on without them: tasks run again, outsiders may see an effect of the attempts before
+and another one, and an effect stays if nothing can take it back any more.`,
+		Example: "  phalanx workflow resume order/42\n  phalanx workflow resume order/42 --with pay@2 --with ship@3\n  phalanx workflow resume order/42 --accept-loss",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.onNode(&c, func(ctx context.Context, client *httpapi.Client, args []string) error {
 			for _, f := range with {
@@ -210,13 +178,14 @@ version in the run, for example by one that a node offers now.`,
 					return invalid("--with: %v", reason(err))
 				}
 			}
-			if err := client.WorkflowResume(ctx, args[0], httpapi.ResumeRequest{With: with, Timeout: c.timeoutText()}); err != nil {
+			if err := client.WorkflowResume(ctx, args[0], httpapi.ResumeRequest{With: with, AcceptLoss: acceptLoss, Timeout: c.timeoutText()}); err != nil {
 				return err
 			}
 			return a.changed(args[0], "resumed", "it goes on")
 		}),
 	}
 	c.flags(cmd)
+	cmd.Flags().BoolVar(&acceptLoss, "accept-loss", false, "go on without the outputs that are lost for good")
 	cmd.Flags().StringArrayVar(&with, "with", nil, "function and version to run in place of the version in the run, such as pay@2; can be repeated")
 	return cmd
 }

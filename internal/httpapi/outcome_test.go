@@ -92,7 +92,7 @@ func TestDocument(t *testing.T) {
 	}
 	for _, route := range []string{"PUT /v1/objects/{id}", "GET /v1/objects/{id}", "HEAD /v1/objects/{id}", "DELETE /v1/objects/{id}",
 		"GET /v1/objects", "GET /v1/stat/{id}", "GET /v1/trees/{id}", "GET /v1/barriers", "GET /v1/groups", "POST /v1/reduce", "POST /v1/prefetch", "GET /v1/status", "GET /v1/events",
-		"GET /v1/workflows", "GET /v1/workflows/{id}", "GET /v1/workflows/{id}/result", "POST /v1/workflows/{id}/cancel", "POST /v1/workflows/{id}/resume",
+		"GET /v1/workflows", "GET /v1/workflows/{id}", "GET /v1/ledger", "GET /v1/workflows/{id}/result", "GET /v1/workflows/{id}/history", "GET /v1/workflows/{id}/graph", "POST /v1/workflows/{id}/cancel", "POST /v1/workflows/{id}/resume",
 		"POST /v1/workflows/{id}/events/{name}", "DELETE /v1/workflows/{id}", "GET /livez", "GET /readyz", "GET /metrics", "/debug/pprof/"} {
 		if !strings.Contains(string(doc), "`"+route) {
 			t.Errorf("%s does not tell of %s", file, route)

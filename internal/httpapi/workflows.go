@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,9 +27,13 @@ type Workflows interface {
 	// WorkflowResult waits until a run has ended, and returns the bytes of its result.
 	WorkflowResult(ctx context.Context, id string) ([]byte, error)
 	WorkflowCancel(ctx context.Context, id, cause string) error
-	WorkflowResume(ctx context.Context, id string, with []workflow.Function) error
+	WorkflowResume(ctx context.Context, id string, options ...workflow.ResumeOption) error
 	WorkflowSignal(ctx context.Context, id, name, key string, bytes []byte) error
 	WorkflowForget(ctx context.Context, id string) error
+	WorkflowHistory(ctx context.Context, id string) iter.Seq2[workflow.Happened, error]
+	WorkflowGraph(ctx context.Context, id string) (*workflow.Description, error)
+	// WorkflowLedger says which disks hold the runs.
+	WorkflowLedger(ctx context.Context) (workflow.LedgerInfo, error)
 }
 
 // The JSON of runs.
@@ -48,6 +54,7 @@ type (
 		Running int      `json:"running"`
 		Ready   int      `json:"ready"`           // they wait for a slot
 		Lacks   []string `json:"lacks,omitempty"` // functions that no member offers
+		Lost    []string `json:"lost,omitempty"`  // tasks whose outputs are lost for good
 	}
 
 	// Runs is a list of runs in the order of their ids.
@@ -62,10 +69,11 @@ type (
 	}
 
 	// ResumeRequest goes on with a run that is stuck. With has versions of functions, such as pay@2, that take the
-	// place of those in the run.
+	// place of those in the run; with AcceptLoss the run goes on without the outputs that are lost.
 	ResumeRequest struct {
-		With    []string `json:"with,omitempty"`
-		Timeout string   `json:"timeout,omitempty"`
+		With       []string `json:"with,omitempty"`
+		AcceptLoss bool     `json:"accept_loss,omitempty"`
+		Timeout    string   `json:"timeout,omitempty"`
 	}
 
 	// Signalled answers a signal. A repeat with its key is no other signal.
@@ -101,11 +109,14 @@ const maxSignal = 1 << 20
 // workflows adds the handlers of runs. Where the path ends with the prefix the id is empty, which the node refuses.
 func (s *Server) workflows(handle func(method, path, op string, h handler)) {
 	handle(http.MethodGet, "/v1/workflows", "list", s.workflowList)
+	handle(http.MethodGet, "/v1/ledger", "ledger", s.workflowLedger)
 	for _, path := range []string{"/v1/workflows/{id}", "/v1/workflows/{$}"} {
 		handle(http.MethodGet, path, "status", s.workflowStatus)
 		handle(http.MethodDelete, path, "forget", s.workflowForget)
 	}
 	handle(http.MethodGet, "/v1/workflows/{id}/result", "result", s.workflowResult)
+	handle(http.MethodGet, "/v1/workflows/{id}/history", "history", s.workflowHistory)
+	handle(http.MethodGet, "/v1/workflows/{id}/graph", "graph", s.workflowGraph)
 	handle(http.MethodPost, "/v1/workflows/{id}/cancel", "cancel", s.workflowCancel)
 	handle(http.MethodPost, "/v1/workflows/{id}/resume", "resume", s.workflowResume)
 	handle(http.MethodPost, "/v1/workflows/{id}/events/{name}", "signal", s.workflowSignal)
@@ -121,7 +132,7 @@ func canonicalRun(rest string) (path, raw string, err error) {
 	switch n := len(parts); {
 	case n > 2 && parts[n-2] == "events":
 		id, tail, name = strings.Join(parts[:n-2], "/"), "/events/", parts[n-1]
-	case n > 1 && (parts[n-1] == "result" || parts[n-1] == "cancel" || parts[n-1] == "resume"):
+	case n > 1 && slices.Contains([]string{"result", "cancel", "resume", "history", "graph"}, parts[n-1]):
 		id, tail = strings.Join(parts[:n-1], "/"), "/"+parts[n-1]
 	}
 	if id, err = url.PathUnescape(id); err == nil {
@@ -174,7 +185,7 @@ func (s *Server) workflowStatus(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return advise(err, phalanx.ErrNotFound, ifNoRun)
 	}
-	out := RunStatus{Run: Run{ID: st.ID, UID: st.UID, State: states[st.State], Why: st.Why}, Tasks: st.Tasks, Ended: st.Ended, Running: st.Running, Ready: st.Ready}
+	out := RunStatus{Run: Run{ID: st.ID, UID: st.UID, State: states[st.State], Why: st.Why}, Tasks: st.Tasks, Ended: st.Ended, Running: st.Running, Ready: st.Ready, Lost: st.Lost}
 	for _, f := range st.Lacks {
 		out.Lacks = append(out.Lacks, functionName(f))
 	}
@@ -231,15 +242,18 @@ func (s *Server) workflowResume(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer cancel()
-	var with []workflow.Function
+	var options []workflow.ResumeOption
 	for _, text := range req.With {
 		f, err := ParseFunction(text)
 		if err != nil {
 			return invalid(op, phalanx.ObjectID(r.PathValue("id")), "with: %v", typed(err).Err)
 		}
-		with = append(with, f)
+		options = append(options, workflow.WithVersions(f))
 	}
-	return s.done(w, s.node.WorkflowResume(ctx, r.PathValue("id"), with))
+	if req.AcceptLoss {
+		options = append(options, workflow.AcceptLoss())
+	}
+	return s.done(w, s.node.WorkflowResume(ctx, r.PathValue("id"), options...))
 }
 
 func (s *Server) workflowSignal(w http.ResponseWriter, r *http.Request) error {

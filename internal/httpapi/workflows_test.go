@@ -25,9 +25,18 @@ func TestWorkflowsOfTheDocument(t *testing.T) {
 		{"GET", "/v1/workflows?after=order/42&limit=1", "", 200, `{"workflows":[{"id":"other","uid":"run-2","state":"open"}]}`},
 		{"GET", at, "", 200, `{"id":"order/42","uid":"run-1","state":"open","tasks":1,"ended":0,"running":1,"ready":0}`},
 		{"POST", at + "/events/approved?key=ann-1", `{"by":"ann"}`, 200, `{"id":"order/42","name":"approved","key":"ann-1"}`},
+		{"GET", at + "/history?limit=1", "", 200, `{"history":[{"number":1,"at_ns":1000000000,"epoch":2,"what":"begun","task":"held"}]}`},
+		{"GET", at + "/graph", "", 200, `{"tasks":[{"name":"held","runs":"held@1","checkpoint":"async","effect":"none","state":"running","attempts":2,"node":"n1#1","why":"its node has left"}]}`},
 		{"POST", at + "/resume", `{"with":["pay@2"]}`, 204, ""},
+		{"POST", at + "/resume", `{"accept_loss":true}`, 204, ""},
 		{"POST", at + "/cancel", `{"cause":"the customer has left"}`, 204, ""},
 		{"GET", at, "", 200, `{"id":"order/42","uid":"run-1","state":"finished","why":"it was canceled: the customer has left","tasks":0,"ended":0,"running":0,"ready":0}`},
+		{"GET", at + "/history?limit=1", "", 200, `{"history":[{"number":1,"at_ns":1000000000,"epoch":2,"what":"begun","task":"held"}],"next":1}`},
+		{"GET", at + "/history?after=1&limit=1", "", 200, `{"history":[{"number":2,"at_ns":3000000000,"epoch":2,"what":"ended","task":"held"},` +
+			`{"number":2,"at_ns":3000000000,"epoch":2,"what":"closed","text":"it was canceled: the customer has left"}]}`},
+		{"GET", "/v1/ledger", "", 200, `{"leader":"n1#1","epoch":7,"disks":[{"disk":"a1","node":"n1#1","address":"10.0.0.1:7000","host":"one","holds":true,"leads":true,"silent_ns":0},` +
+			`{"disk":"b2","node":"n2#2","address":"10.0.0.2:7000","host":"two","holds":true,"silent_ns":100000000},{"disk":"c3","address":"10.0.0.3:7000","holds":true,"silent_ns":130000000000},` +
+			`{"disk":"d4","node":"n4#4","address":"10.0.0.4:7000","host":"four","holds":false,"temporary":true,"silent_ns":90000000}]}`},
 		{"DELETE", at, "", 204, ""},
 		{"GET", "/v1/workflows?prefix=order", "", 200, `{"workflows":[{"id":"order/42","uid":"run-1","state":"forgotten"}]}`},
 	} {
@@ -84,6 +93,11 @@ func TestWorkflowsThatCannotBe(t *testing.T) {
 		{"POST", "/v1/workflows/open/cancel", `{"reason":"x"}`, 400, phalanx.ErrInvalid, "reason"},
 		{"GET", "/v1/workflows?limit=0", "", 400, phalanx.ErrInvalid, "not a number from 1"},
 		{"GET", "/v1/workflows?limt=1", "", 400, phalanx.ErrInvalid, "limit"},
+		{"GET", "/v1/workflows/open/history?limit=0", "", 400, phalanx.ErrInvalid, "not a number from 1"},
+		{"GET", "/v1/workflows/open/history?after=x", "", 400, phalanx.ErrInvalid, "not the number of an element"},
+		{"GET", "/v1/workflows/open/graph?format=svg", "", 400, phalanx.ErrInvalid, "neither json nor dot"},
+		{"GET", "/v1/workflows/none/graph", "", 404, phalanx.ErrNotFound, "phalanx workflow ls"},
+		{"GET", "/v1/workflows/none/history", "", 404, phalanx.ErrNotFound, "phalanx workflow ls"},
 		{"GET", "/v1/workflows/", "", 400, phalanx.ErrInvalid, "empty"},
 		{"PUT", "/v1/workflows/open", "", 405, phalanx.ErrInvalid, "DELETE, GET, HEAD"},
 		{"GET", "/v1/workflows/open/cancel", "", 405, phalanx.ErrInvalid, "POST"},

@@ -266,7 +266,7 @@ func (t *Tenure) ask(ev Asked) {
 	}
 	t.caller++
 	t.callers[t.caller], t.asked[k] = k, t.caller
-	t.step(core.Called{Caller: t.caller, Call: ev.Request.Call, Patience: ev.Request.Patience})
+	t.step(core.Called{Caller: t.caller, Call: ev.Request.Call, Patience: ev.Request.Patience, Full: ev.Full})
 }
 
 func (t *Tenure) unask(k client) {
@@ -298,6 +298,10 @@ func (t *Tenure) answer(a core.Answer) {
 				ranges = append(ranges, Range{Key: o.Row})
 			}
 		}
+	}
+	if a.Page != nil {
+		t.page(k.from, reply)
+		return
 	}
 	if ranges == nil {
 		t.emit(Respond{To: k.from, Reply: reply})

@@ -30,6 +30,7 @@ type (
 	Asked struct {
 		From    phalanx.NodeID
 		Request Request
+		Full    bool // the ledger's disk is nearly full
 	}
 
 	// Unasked says that nobody waits for the reply to a request any more.

@@ -11,7 +11,7 @@ import (
 func TestCheckCall(t *testing.T) {
 	long := strings.Repeat("x", 257)
 	for _, id := range []string{"", long, "a\n", "\xff"} {
-		for _, c := range []Call{StartRun{ID: id}, AttachRun{id}, AwaitResult{id}, GetStatus{id}, CancelRun{ID: id}, ForgetRun{id}, ResumeRun{ID: id}, SignalRun{ID: id, Name: "n"}} {
+		for _, c := range []Call{StartRun{ID: id}, AttachRun{id}, AwaitResult{id}, GetStatus{ID: id}, CancelRun{ID: id}, ForgetRun{id}, ResumeRun{ID: id}, SignalRun{ID: id, Name: "n"}} {
 			if err := CheckCall(c); !errors.Is(err, phalanx.ErrInvalid) {
 				t.Errorf("%T of %q: %v", c, id, err)
 			}

@@ -14,7 +14,8 @@ import (
 type call struct {
 	caller Caller
 	what   Call
-	run    UID // it waits for the end of this run; zero: it waits for something else
+	run    UID  // it waits for the end of this run; zero: it waits for something else
+	full   bool // the ledger's disk was nearly full
 	over   bool
 }
 
@@ -30,7 +31,7 @@ func (c *Controller) called(ev Called) {
 	if _, is := c.calls[ev.Caller]; is {
 		return
 	}
-	k := &call{caller: ev.Caller, what: ev.Call}
+	k := &call{caller: ev.Caller, what: ev.Call, full: ev.Full}
 	if len(c.calls) >= MaxCalls {
 		c.emit(Answer{Caller: ev.Caller, Err: failure(phalanx.ErrUnavailable, "%d calls wait: %w", len(c.calls), ErrBusy)})
 		return
@@ -53,7 +54,9 @@ func (c *Controller) called(ev Called) {
 	case AwaitResult:
 		c.find(k, w.ID, func(h *hosted, u UID, n *Name) { c.awaitResult(k, u, n) })
 	case GetStatus:
-		c.lookup(w.ID, func(h *hosted, n *Name) { c.status(k, w.ID, h, n) })
+		c.lookup(w.ID, func(h *hosted, n *Name) { c.status(k, w, h, n) })
+	case ReadRun:
+		c.lookup(w.ID, func(h *hosted, n *Name) { c.readRun(k, w, h, n) })
 	case ListRuns:
 		c.list(k, w)
 	case CancelRun:
@@ -62,6 +65,8 @@ func (c *Controller) called(ev Called) {
 		c.change(k, w.ID, func(h *hosted) { c.resume(k, h, w) })
 	case SignalRun:
 		c.change(k, w.ID, func(h *hosted) { c.signal(k, h, w) })
+	case GetLedger:
+		c.fail(k, failure(phalanx.ErrUnavailable, "this node cannot say where the ledger is"))
 	case ForgetRun:
 		c.forget(k, w.ID)
 	}
@@ -184,6 +189,10 @@ func (c *Controller) begin(k *call, s StartRun) {
 		c.fail(k, failure(phalanx.ErrUnavailable, "%d bytes are not on disks yet: %w", c.bytes, ErrBusy))
 		return
 	}
+	if k.full {
+		c.fail(k, failure(phalanx.ErrNoSpace, "the disk of the node that leads the ledger is nearly full, and no run begins: free some of it, or put its folder (--dir) on a larger one. Runs that have begun go on"))
+		return
+	}
 	events, err := s.Work.take()
 	if err != nil {
 		c.fail(k, &phalanx.Error{Op: "workflow", Kind: phalanx.ErrInvalid, Err: err})
@@ -303,19 +312,22 @@ func (c *Controller) resume(k *call, h *hosted, w ResumeRun) {
 func (c *Controller) clock() Row { return Row{Key: "clock", Value: Clock{c.minutes}} }
 
 // status answers how a run stands.
-func (c *Controller) status(k *call, id string, h *hosted, n *Name) {
+func (c *Controller) status(k *call, w GetStatus, h *hosted, n *Name) {
 	switch {
 	case h == nil && (n == nil || n.State == Forgotten):
-		c.fail(k, failure(phalanx.ErrNotFound, "there is no run %q", id))
+		c.fail(k, failure(phalanx.ErrNotFound, "there is no run %q", w.ID))
 		return
 	case h == nil:
-		c.answer(k, Answer{Run: n.Run, Status: &Status{State: n.State, Why: n.Why}})
+		c.answer(k, Answer{Run: n.Run, Status: &Status{State: n.State, Why: n.Why, Lost: n.Lost}})
 		return
 	}
 	if h.status == nil || c.now >= h.statusAt+time.Second {
 		h.status, h.statusAt = c.statusOf(h), c.now
 	}
 	s := *h.status
+	if w.Tasks {
+		s.Work = h.atWork()
+	}
 	c.answer(k, Answer{Run: h.uid, Status: &s})
 }
 
@@ -329,11 +341,7 @@ func (c *Controller) statusOf(h *hosted) *Status {
 	if h.held != nil { // what members have of it is not known yet
 		return s
 	}
-	for _, v := range h.run.Lacks() {
-		if len(s.Lost) < mostNamed {
-			s.Lost = append(s.Lost, h.taskName(v))
-		}
-	}
+	s.Lost = h.lost()
 	seen := map[Function]bool{}
 	for v := range h.want {
 		if !h.wants(v) {

@@ -33,11 +33,13 @@ type (
 	// Refused says that a Write was refused: the tenure has ended, and nothing later of it is proposed.
 	Refused struct{}
 
-	// Called is what a client asks. Patience is how long it waits, at most mostPatience.
+	// Called is what a client asks. Patience is how long it waits, at most mostPatience. Full says that the ledger's disk is nearly
+	// full: no run begins.
 	Called struct {
 		Caller   Caller
 		Call     Call
 		Patience time.Duration
+		Full     bool
 	}
 
 	// Withdrawn says that nobody waits for an answer any more.
@@ -70,7 +72,7 @@ func (CheckpointGone) controlEvent() {}
 func (Tick) controlEvent()           {}
 
 // Call is what a client asks of the run with an id. The answer to StartRun, AttachRun, AwaitResult,
-// CancelRun, ResumeRun, SignalRun and ForgetRun is linearizable; that to GetStatus and ListRuns may be a second old.
+// CancelRun, ResumeRun, SignalRun and ForgetRun is linearizable; that to GetStatus, ReadRun and ListRuns may be a second old.
 type Call interface{ call() }
 
 type (
@@ -85,8 +87,18 @@ type (
 	AttachRun struct{ ID string }
 	// AwaitResult waits until a run has ended. An ErrDeadline asks to call again.
 	AwaitResult struct{ ID string }
-	// GetStatus says how a run stands.
-	GetStatus struct{ ID string }
+	// GetStatus says how a run stands; with Tasks, also which tasks are at work.
+	GetStatus struct {
+		ID    string
+		Tasks bool
+	}
+	// ReadRun reads what is recorded of a run, in pages: its workflow, or with Log what has happened. From is the row with which the
+	// page begins: 0, or Page.Next of the page before.
+	ReadRun struct {
+		ID   string
+		Log  bool
+		From uint64
+	}
 	// ListRuns lists runs by their ids: those with the prefix, after After.
 	ListRuns struct {
 		Prefix, After string
@@ -107,6 +119,8 @@ type (
 		ID, Name, Key string
 		Bytes         []byte
 	}
+	// GetLedger asks where the ledger is. The host answers it: a controller does not know.
+	GetLedger struct{}
 	// ForgetRun deletes a run that has ended. Its id can be used again after 20 minutes.
 	ForgetRun struct{ ID string }
 )
@@ -115,11 +129,13 @@ func (StartRun) call()    {}
 func (AttachRun) call()   {}
 func (AwaitResult) call() {}
 func (GetStatus) call()   {}
+func (ReadRun) call()     {}
 func (ListRuns) call()    {}
 func (CancelRun) call()   {}
 func (ResumeRun) call()   {}
 func (SignalRun) call()   {}
 func (ForgetRun) call()   {}
+func (GetLedger) call()   {}
 
 // ControlEffect is what the host of a Controller must do.
 type ControlEffect interface{ controlEffect() }
@@ -158,6 +174,8 @@ type (
 		Status *Status
 		List   []Listed
 		Result *Result
+		Page   *Page // of ReadRun
+		Ledger *Ledger
 		Err    error // a *phalanx.Error; nil: none
 	}
 
@@ -181,6 +199,7 @@ type Status struct {
 	Running int
 	Ready   int        // wait for a slot
 	Lacks   []Function // of those: the functions that no member offers
+	Work    []AtWork   // if it was asked for
 	Lost    []string   // tasks whose outputs are lost for good, and needed: ResumeRun may accept that; at most mostNamed
 }
 

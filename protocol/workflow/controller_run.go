@@ -37,11 +37,13 @@ func (c *Controller) stepRun(s step) {
 			c.signalled(h, e)
 		case Stuck:
 			h.why = e.Why
+			h.hitch(e.Task, e.Why)
 			c.publish(RunStuck{Run: h.uid, ID: h.id, Task: h.taskName(e.Task), Why: e.Why})
 		case Failed:
 			if _, is := s.event.(Checkpointed); is {
 				c.publish(CheckpointFailed{Run: h.uid, Task: h.taskName(e.Task), Why: e.Why, Again: e.Again})
 			} else {
+				h.hitch(e.Task, e.Why)
 				c.publish(AttemptFailed{Run: h.uid, Task: h.taskName(e.Task), Why: e.Why, Again: e.Again})
 			}
 		}
@@ -65,7 +67,7 @@ func (c *Controller) stepRun(s step) {
 // record writes what has happened in a run: large outputs go first, in rows that mean nothing without the records.
 // Records that do not fit into one Write are several batches, which mean nothing without the last one.
 func (c *Controller) record(h *hosted, a Append) {
-	batch := Batch{Epoch: c.cfg.Epoch}
+	batch := c.batch()
 	size := 0
 	var made []Ended  // that are in rows of their own
 	var grown []*Work // whose recorded form is in the batch
@@ -78,7 +80,7 @@ func (c *Controller) record(h *hosted, a Append) {
 		if n := recordSize(r); size+n > MaxWrite/2 && len(batch.Records) > 0 {
 			batch.More = true
 			c.add(nil, row())
-			batch, size = Batch{Epoch: c.cfg.Epoch}, n
+			batch, size = c.batch(), n
 		} else {
 			size += n
 		}
@@ -87,6 +89,7 @@ func (c *Controller) record(h *hosted, a Append) {
 	for _, r := range a.Records {
 		switch rec := r.(type) {
 		case Ended:
+			delete(h.hitches, rec.Task)
 			if len(rec.Output.Bytes) > keptBytes {
 				c.add(nil, Row{Key: outKey(h.uid, rec.Task, rec.Attempt), Value: OutputBytes{rec.Output.Bytes}})
 				made = append(made, rec)
@@ -103,6 +106,7 @@ func (c *Controller) record(h *hosted, a Append) {
 			}
 			r = Recovering{Set: pieces[0], Loss: rec.Loss}
 		case Expanded:
+			delete(h.hitches, rec.Task)
 			w, _ := rec.Work.(*Work)
 			grown = append(grown, w)
 		case Undone:
@@ -126,6 +130,9 @@ func (c *Controller) record(h *hosted, a Append) {
 		c.step(h, Durable{a.Number}, nil)
 	}, append([]Row{row()}, closes...)...)
 }
+
+// batch returns a batch without records yet.
+func (c *Controller) batch() Batch { return Batch{Epoch: c.cfg.Epoch, At: c.cfg.Run.Clock + c.now} }
 
 func (c *Controller) recovering(h *hosted, r Recovering) {
 	n := RecoveryBegan{Run: h.uid, Count: len(r.Set)}
@@ -205,7 +212,7 @@ func (c *Controller) park(h *hosted) {
 	h.parking = true
 	c.lock(h.id)
 	n := h.name()
-	n.State, n.Why = Waiting, h.why
+	n.State, n.Why, n.Lost = Waiting, h.why, h.lost()
 	rows := []Row{{Key: activeKey(h.uid)}, {Key: waitingKey(h.uid), Value: Active{}}}
 	if at, sleeps := h.run.Due(); sleeps {
 		n.Until = max(1, uint64((c.cfg.Run.Clock+at)/minute))

@@ -176,7 +176,7 @@ func TestAGraphThatATaskReturns(t *testing.T) {
 		if o.ID.Task != 1 || o.Inputs[0].Task != 3 || string(o.Inputs[0].Output.Bytes) != "abcdefgh" || !o.Result {
 			t.Fatalf("%+v", o)
 		}
-		s := d.answer(d.call(GetStatus{"r"})).Status
+		s := d.answer(d.call(GetStatus{ID: "r"})).Status
 		if s.Tasks != 4 || s.Ended != 3 || s.Running != 1 {
 			t.Errorf("%+v", s)
 		}
@@ -276,7 +276,7 @@ func TestACheckpointThatIsLost(t *testing.T) {
 			d.do(OutputGone{a})
 			d.do(CheckpointGone{a})
 		}
-		s := d.answer(d.call(GetStatus{"r"})).Status
+		s := d.answer(d.call(GetStatus{ID: "r"})).Status
 		if !slices.Equal(s.Lost, []string{"a"}) || !strings.Contains(s.Why, "the output of a is lost") {
 			t.Fatalf("%s: %+v", told, s)
 		}
@@ -285,6 +285,9 @@ func TestACheckpointThatIsLost(t *testing.T) {
 			d.durable()
 			if len(d.c.runs) > 0 {
 				t.Fatal("it is not parked")
+			}
+			if s := d.answer(d.call(GetStatus{ID: "r"})).Status; s.State != Waiting || !slices.Equal(s.Lost, []string{"a"}) {
+				t.Errorf("its status does not name what is lost any more: %+v", s)
 			}
 		}
 		c := d.call(ResumeRun{ID: "r", AcceptLoss: true})

@@ -9,17 +9,18 @@ type hosted struct {
 	key     string // of the caller that has started it
 	work    *Work
 	run     *Run
-	logs    uint64   // its rows log/
-	held    *held    // it does nothing yet: members tell what they have of it
-	durable bool     // its start is
-	attach  []func() // then
-	pending int      // units that are not durable
-	queued  int      // steps that it has yet to take
-	closing bool     // Closed is written
-	parking bool     // it only waits, and that is written
-	gone    bool     // it is not in memory any more
-	why     string   // it is stuck
-	result  *Result  // closing
+	logs    uint64         // its rows log/
+	held    *held          // it does nothing yet: members tell what they have of it
+	durable bool           // its start is
+	attach  []func()       // then
+	pending int            // units that are not durable
+	queued  int            // steps that it has yet to take
+	closing bool           // Closed is written
+	parking bool           // it only waits, and that is written
+	gone    bool           // it is not in memory any more
+	why     string         // it is stuck
+	hitches map[int]string // why the last attempts of tasks have failed; they have not ended since
+	result  *Result        // closing
 
 	status   *Status // as it was at statusAt
 	statusAt time.Duration

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 )
@@ -41,8 +42,9 @@ type (
 		Digest phalanx.Digest // of its Work
 		Key    string         // of the caller that has started it
 		State  State
-		Why    string // it waits, or it has failed
-		Until  uint64 // of Finished and Forgotten: the minute in which the row goes; of Waiting: in which it is loaded; 0: in none
+		Why    string   // it waits, or it has failed
+		Lost   []string // of Waiting: Status.Lost
+		Until  uint64   // of Finished and Forgotten: the minute in which the row goes; of Waiting: in which it is loaded; 0: in none
 	}
 
 	// Started is a run's workflow. A host that writes it leaves Work away, which is in parts; a host that reads
@@ -63,6 +65,7 @@ type (
 	// Batch has records of one event. It means nothing while More is set and the next Batch of Epoch is not there.
 	Batch struct {
 		Epoch   uint64
+		At      time.Duration // by the ledger's clock, which counts the time of leaders
 		More    bool
 		Records []Record
 	}
@@ -115,13 +118,20 @@ type Located struct {
 	Off           bool // the task has no checkpoint: no row has the bytes
 }
 
-func (n Name) size() int        { return 96 + len(n.Key) + len(n.Why) }
 func (s Started) size() int     { return 32 + len(s.ID) + len(s.Key) }
 func (p Part) size() int        { return len(p.Bytes) }
 func (Active) size() int        { return 0 }
 func (o OutputBytes) size() int { return len(o.Bytes) }
 func (Known) size() int         { return 16 }
 func (Clock) size() int         { return 8 }
+
+func (n Name) size() int {
+	all := 96 + len(n.Key) + len(n.Why)
+	for _, task := range n.Lost {
+		all += len(task) + 2
+	}
+	return all
+}
 
 func (p Places) size() int {
 	n := 56
@@ -155,7 +165,7 @@ func namesSize(names []string) (n int) {
 }
 
 func (b Batch) size() int {
-	n := 16
+	n := 24
 	for _, r := range b.Records {
 		n += recordSize(r)
 	}

@@ -22,7 +22,7 @@ func (w *world) ask() {
 		case 0:
 			call = CancelRun{k.id, "somebody wants it"}
 		case 1:
-			call = GetStatus{k.id}
+			call = GetStatus{ID: k.id}
 		case 2:
 			call = ListRuns{Prefix: "run/"}
 		case 3:

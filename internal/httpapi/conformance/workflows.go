@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ var workflows = []check{
 			_, err := b.node.WorkflowResult(b.ctx, id)
 			b.kind(err, "result", phalanx.ErrInvalid)
 			b.kind(b.node.WorkflowCancel(b.ctx, id, "c"), "cancel", phalanx.ErrInvalid)
-			b.kind(b.node.WorkflowResume(b.ctx, id, nil), "resume", phalanx.ErrInvalid)
+			b.kind(b.node.WorkflowResume(b.ctx, id), "resume", phalanx.ErrInvalid)
 			b.kind(b.node.WorkflowSignal(b.ctx, id, "go", "k", nil), "signal", phalanx.ErrInvalid)
 			b.kind(b.node.WorkflowForget(b.ctx, id), "forget", phalanx.ErrInvalid)
 		}
@@ -42,7 +43,7 @@ var workflows = []check{
 			}
 		}
 		b.failed(b.node.WorkflowSignal(b.ctx, "a/b", "early", "another", nil), "signal", "a/b", phalanx.ErrExists)
-		if err := b.node.WorkflowResume(b.ctx, "a/b", nil); err != nil {
+		if err := b.node.WorkflowResume(b.ctx, "a/b", workflow.AcceptLoss()); err != nil {
 			b.Error(err)
 		}
 		got := make(chan error, 1)
@@ -53,11 +54,33 @@ var workflows = []check{
 			}
 			got <- err
 		}()
+		if d, err := b.node.WorkflowGraph(b.ctx, "a/b"); err != nil || len(d.Tasks) < 1 || d.Tasks[0].State == "saved" || d.Tasks[0].Name == "" {
+			b.Errorf("%+v, %v", d, err)
+		}
 		end([]byte("bytes"), "")
 		if err := returns(b, "the result", got); err != nil {
 			b.Error(err)
 		}
 		b.ended("a/b", false)
+		if d, err := b.node.WorkflowGraph(b.ctx, "a/b"); err != nil || len(d.Tasks) < 1 || d.Tasks[0].State != "saved" || d.Tasks[0].Attempts < 1 {
+			b.Errorf("%+v, %v", d, err)
+		}
+		var story []string
+		for h, err := range b.node.WorkflowHistory(b.ctx, "a/b") {
+			if err != nil {
+				b.Error(err)
+			}
+			story = append(story, h.What)
+		}
+		if n := len(story); n < 3 || story[n-1] != "closed" || !slices.Contains(story, "begun") || !slices.Contains(story, "ended") {
+			b.Errorf("in the run has happened: %v", story)
+		}
+		if l, err := b.node.WorkflowLedger(b.ctx); err != nil || l.Leader == "" || l.Epoch == 0 || len(l.Disks) == 0 {
+			b.Errorf("%+v, %v", l, err)
+		}
+		for range b.node.WorkflowHistory(b.ctx, "a/b") {
+			break
+		}
 		if again := b.ended("a/b", false); again.UID != st.UID {
 			b.Errorf("run %s has become %s", st.UID, again.UID)
 		}
@@ -132,10 +155,16 @@ func (b *bed) noRun(id string, kind phalanx.Kind) {
 	object := phalanx.ObjectID(id)
 	_, err := b.node.WorkflowStatus(b.ctx, id)
 	b.failed(err, "status", object, kind)
+	_, err = b.node.WorkflowGraph(b.ctx, id)
+	b.failed(err, "graph", object, kind)
+	err = nil
+	for _, err = range b.node.WorkflowHistory(b.ctx, id) {
+	}
+	b.failed(err, "history", object, kind)
 	_, err = b.node.WorkflowResult(b.ctx, id)
 	b.failed(err, "result", object, kind)
 	b.failed(b.node.WorkflowCancel(b.ctx, id, "c"), "cancel", object, kind)
-	b.failed(b.node.WorkflowResume(b.ctx, id, nil), "resume", object, kind)
+	b.failed(b.node.WorkflowResume(b.ctx, id), "resume", object, kind)
 	b.failed(b.node.WorkflowSignal(b.ctx, id, "go", "k", nil), "signal", object, kind)
 	b.failed(b.node.WorkflowForget(b.ctx, id), "forget", object, kind)
 }
@@ -160,7 +189,7 @@ func (b *bed) ended(id string, failed bool) (st workflow.Status) {
 		b.Errorf("%+v", st)
 	}
 	b.failed(b.node.WorkflowCancel(b.ctx, id, "late"), "cancel", object, phalanx.ErrClosed)
-	b.failed(b.node.WorkflowResume(b.ctx, id, nil), "resume", object, phalanx.ErrClosed)
+	b.failed(b.node.WorkflowResume(b.ctx, id), "resume", object, phalanx.ErrClosed)
 	b.failed(b.node.WorkflowSignal(b.ctx, id, "go", "k", nil), "signal", object, phalanx.ErrClosed)
 	return st
 }

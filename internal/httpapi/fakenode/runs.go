@@ -3,8 +3,10 @@ package fakenode
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/workflow"
@@ -62,7 +64,7 @@ func (n *Node) findRun(ctx context.Context, op, id string) (*run, error) {
 		return nil, as(op, err)
 	}
 	switch r := n.runs[id]; {
-	case r == nil, r.status.State == workflow.Forgotten && op == "status":
+	case r == nil, r.status.State == workflow.Forgotten && (op == "status" || op == "history" || op == "graph"):
 		return nil, fail(op, object, phalanx.ErrNotFound, fmt.Sprintf("there is no run %q", id))
 	case r.status.State == workflow.Forgotten:
 		return nil, fail(op, object, phalanx.ErrDeleted, fmt.Sprintf("run %q was forgotten", id))
@@ -150,11 +152,75 @@ func (n *Node) WorkflowCancel(ctx context.Context, id, cause string) error {
 }
 
 // WorkflowResume goes on with a run.
-func (n *Node) WorkflowResume(ctx context.Context, id string, _ []workflow.Function) error {
+func (n *Node) WorkflowResume(ctx context.Context, id string, _ ...workflow.ResumeOption) error {
 	return n.changeRun(ctx, "resume", id, func(r *run) error {
 		r.status.State, r.status.Why, r.status.Lacks, r.status.Ready, r.status.Running = workflow.Open, "", nil, 0, 1
+		r.status.Lost = nil
 		return nil
 	})
+}
+
+// LoseOutput has a run wait for a Resume that accepts the loss of an output.
+func (n *Node) LoseOutput(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := &n.runs[id].status
+	s.State, s.Why, s.Running, s.Lost = workflow.Waiting, "the output of draw is lost", 0, []string{"draw"}
+}
+
+// WorkflowHistory tells that the task of a run has begun, and how it has ended.
+func (n *Node) WorkflowHistory(ctx context.Context, id string) iter.Seq2[workflow.Happened, error] {
+	return func(yield func(workflow.Happened, error) bool) {
+		st, err := n.looksAt(ctx, "history", id)
+		if err != nil {
+			yield(workflow.Happened{}, err)
+			return
+		}
+		if yield(workflow.Happened{Number: 1, At: time.Second, Epoch: 2, What: "begun", Task: "held"}, nil) && st.State == workflow.Finished {
+			_ = yield(workflow.Happened{Number: 2, At: 3 * time.Second, Epoch: 2, What: "ended", Task: "held"}, nil) &&
+				yield(workflow.Happened{Number: 2, At: 3 * time.Second, Epoch: 2, What: "closed", Text: st.Why}, nil)
+		}
+	}
+}
+
+// WorkflowGraph describes the task of a run.
+func (n *Node) WorkflowGraph(ctx context.Context, id string) (*workflow.Description, error) {
+	st, err := n.looksAt(ctx, "graph", id)
+	if err != nil {
+		return nil, err
+	}
+	t := workflow.TaskDescription{Name: "held", Runs: "held@1", Checkpoint: "async", Effect: "none", State: "running", Attempts: 2, Node: "n1#1", Why: "its node has left"}
+	if st.State == workflow.Finished {
+		t.State, t.Node, t.Why = "saved", "", ""
+	}
+	return &workflow.Description{Tasks: []workflow.TaskDescription{t}}, nil
+}
+
+// WorkflowLedger has three disks, of which one is away, and a spare one.
+func (n *Node) WorkflowLedger(ctx context.Context) (workflow.LedgerInfo, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.Fail != nil {
+		return workflow.LedgerInfo{}, n.Fail
+	}
+	if err := ended(ctx, "ledger", "", "the context had ended before the call"); err != nil {
+		return workflow.LedgerInfo{}, err
+	}
+	return workflow.LedgerInfo{Leader: "n1#1", Epoch: 7, Disks: []workflow.LedgerDisk{
+		{Disk: "a1", Node: "n1#1", Address: "10.0.0.1:7000", Host: "one", Holds: true, Leads: true},
+		{Disk: "b2", Node: "n2#2", Address: "10.0.0.2:7000", Host: "two", Holds: true, Silent: 100 * time.Millisecond},
+		{Disk: "c3", Address: "10.0.0.3:7000", Holds: true, Silent: 130 * time.Second},
+		{Disk: "d4", Node: "n4#4", Address: "10.0.0.4:7000", Host: "four", Temporary: true, Silent: 90 * time.Millisecond}}}, nil
+}
+
+func (n *Node) looksAt(ctx context.Context, op, id string) (workflow.Status, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	r, err := n.findRun(ctx, op, id)
+	if err != nil {
+		return workflow.Status{}, err
+	}
+	return r.status, nil
 }
 
 // WorkflowSignal keeps the first signal of each name.

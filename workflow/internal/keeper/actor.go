@@ -87,6 +87,8 @@ func (a *instance) Receive(c actor.Context) {
 		if m.t == a.tenure {
 			a.step(c, ledger.ForReplica{Event: core.GiveUp{Epoch: m.t.epoch}})
 		}
+	case Look:
+		m.To <- a.seen()
 	case *messages.LedgerHello:
 		if h, err := messages.LedgerHelloFromProto(m); a.good(c, err) {
 			a.step(c, ledger.Heard{Hello: h})
