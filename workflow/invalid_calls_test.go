@@ -21,7 +21,7 @@ func TestInvalidCalls(t *testing.T) {
 	_, err = List(ctx, n, long, "", 0)
 	is(t, err, phalanx.ErrInvalid)
 	is(t, Cancel(ctx, n, "", "why"), phalanx.ErrInvalid)
-	is(t, Resume(ctx, n, "r", Function{long, 1}), phalanx.ErrInvalid)
+	is(t, Resume(ctx, n, "r", Function{Name: long, Version: 1}), phalanx.ErrInvalid)
 	is(t, Signal(ctx, n, "r", "name", "\xff", nil), phalanx.ErrInvalid)
 	is(t, Signal(ctx, n, "r", "name", "key", make([]byte, 1<<20)), phalanx.ErrInvalid)
 	is(t, Forget(ctx, n, long), phalanx.ErrInvalid)
