@@ -2,8 +2,10 @@ package workflow
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -78,4 +80,71 @@ func BenchmarkRunsAtOnce(b *testing.B) {
 	close(work)
 	wait.Wait()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
+}
+
+// BenchmarkLargeRun measures a run of 100,000 tasks, in chains of ten, on two nodes: how many tasks end a second, the memory of
+// both nodes meanwhile, and how long runs of one task take beside it, from its Start on.
+func BenchmarkLargeRun(b *testing.B) {
+	const tasks, chain = 100_000, 10
+	step := func(_ Context, n int) (int, error) { return n + 1, nil }
+	pure := Func1("pure", 1, step).With(NoEffect)
+	sum := Func1("sum", 1, func(_ Context, all []int) (n int, _ error) {
+		for _, k := range all {
+			n += k
+		}
+		return n, nil
+	}).With(NoEffect)
+	bed := &bedOf{t: b}
+	leader := bed.join("a", Settings{Dir: b.TempDir(), Tasks: Tasks(pure, sum)})
+	client := bed.join("b", Settings{Tasks: Tasks(pure, sum)})
+	for i := 0; b.Loop(); i++ {
+		var all []Arg[int]
+		for range tasks / chain {
+			s := pure.Bind(Value(0))
+			for range chain - 1 {
+				s = pure.Bind(s)
+			}
+			all = append(all, s)
+		}
+		began, over := time.Now(), make(chan struct{})
+		var slowest, heap atomic.Int64
+		var beside sync.WaitGroup
+		beside.Go(func() {
+			for k := 0; ; k++ {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				at := time.Now()
+				r, err := Start(b.Context(), leader, fmt.Sprint("small/", i, "/", k), pure.Bind(Value(0)))
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				started := time.Since(at)
+				await(b, r, 1)
+				if testing.Verbose() && time.Since(at) > time.Second {
+					b.Logf("%v after the beginning: a run of one task took %v to start, and %v in all", at.Sub(began), started, time.Since(at))
+				}
+				slowest.Store(max(slowest.Load(), int64(time.Since(at))))
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				heap.Store(max(heap.Load(), int64(m.HeapAlloc)))
+			}
+		})
+		r, err := Start(b.Context(), client, fmt.Sprint("large/", i), sum.Bind(All(all...)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		started := time.Since(began)
+		await(b, r, tasks)
+		took := time.Since(began)
+		close(over)
+		beside.Wait()
+		b.ReportMetric(started.Seconds(), "s-to-start")
+		b.ReportMetric(tasks/took.Seconds(), "tasks/s")
+		b.ReportMetric(float64(heap.Load())/(1<<20), "MB-heap")
+		b.ReportMetric(time.Duration(slowest.Load()).Seconds()*1000, "ms-small-run-most")
+	}
 }

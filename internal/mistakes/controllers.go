@@ -184,6 +184,8 @@ var inControllers = []Mistake{
 		"protocol/workflow/controller_attempts.go", "		c.setProgress(h, v, nil)\n", ""),
 	mistake(Tests, "a workflow is checked again in the controller",
 		"protocol/workflow/work.go", "if w.events == nil {\n		return w.check()", "if true {\n		return w.check()"),
+	mistake(Tests, "a row that was just written counts as it was before",
+		"protocol/workflow/controller_rows.go", "c.ids[id] == nil && c.now < r.until", "c.ids[id] == nil && false"),
 	mistake(Tests, "a checkpoint is lost though a disk is away that may have it",
 		"node/workflow/restorer.go", "len(w.lost) == len(w.Disks) ||", "len(w.lost) > 0 ||"),
 	mistake(Tests, "a disk that was not named says that a checkpoint is lost",

@@ -36,7 +36,9 @@ const (
 	mostPatience  = time.Minute            // of a call; its client asks again
 	leaseGrace    = 10 * time.Second       // an attempt that goes on longer after the lease of its node ends the process
 	minute        = time.Minute
-	saveWait      = time.Minute // for a disk to write a checkpoint, and a second for each slowestDisk bytes
+	stalePause    = 5 * time.Millisecond // before a row is read again that may be stale
+	staleWait     = time.Second          // after which it counts
+	saveWait      = time.Minute          // for a disk to write a checkpoint, and a second for each slowestDisk bytes
 	slowestDisk   = 1 << 20
 	unfitFor      = time.Minute // a disk that has failed to write a checkpoint gets none, if others can
 	beatPause     = time.Second // between two messages with the progress of an attempt

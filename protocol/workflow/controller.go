@@ -62,6 +62,7 @@ type Controller struct {
 	// what was asked of the host
 	reads      map[uint64]func([]Row)
 	looking    map[string][]func(*hosted, *Name)
+	readAgain  agenda.Agenda[*reading]
 	asked      uint64   // the last number of a Read or a Confirm
 	confirming []func() // wait for the Confirm that is asked
 	confirmAs  uint64   // its number
@@ -170,7 +171,7 @@ func (c *Controller) Due() (at time.Duration, ok bool) {
 		return 0, false
 	}
 	at = c.ticks
-	for _, due := range []func() (time.Duration, bool){c.timers.Due, c.patience.Due, c.repeats.Due, c.saveEnds.Due, c.place.waiting.Due, c.graceDue} {
+	for _, due := range []func() (time.Duration, bool){c.timers.Due, c.patience.Due, c.repeats.Due, c.saveEnds.Due, c.readAgain.Due, c.place.waiting.Due, c.graceDue} {
 		if d, some := due(); some {
 			at = min(at, d)
 		}
@@ -199,6 +200,13 @@ func (c *Controller) tick() {
 			break
 		}
 		c.fail(call, failure(phalanx.ErrDeadline, "%s: ask again", call.waits()))
+	}
+	for {
+		r, ok := c.readAgain.Take(c.now)
+		if !ok {
+			break
+		}
+		c.readName(r)
 	}
 	for {
 		s, ok := c.saveEnds.Take(c.now)

@@ -120,14 +120,31 @@ func (c *Controller) lookup(id string, then func(*hosted, *Name)) {
 		return
 	}
 	c.looking[id] = []func(*hosted, *Name){then}
+	c.readName(&reading{id: id, until: c.now + staleWait})
+}
+
+// reading is the row of an id that is read.
+type reading struct {
+	id    string
+	until time.Duration
+}
+
+// readName reads the row of an id. A row that says that the run goes on, which is not in memory, is read again for a while:
+// what was just durable may not be readable yet, and a call would wait for the end of a run that has ended.
+func (c *Controller) readName(r *reading) {
+	id := r.id
 	c.read(idKey(id), "", 1, func(rows []Row) {
-		waits := c.looking[id]
-		delete(c.looking, id)
 		var name *Name
 		if len(rows) > 0 {
 			n := rows[0].Value.(Name)
 			name = &n
 		}
+		if name != nil && (name.State == Open || name.State == Ending) && c.ids[id] == nil && c.now < r.until {
+			c.readAgain.Set(r, c.now+stalePause)
+			return
+		}
+		waits := c.looking[id]
+		delete(c.looking, id)
 		for _, then := range waits {
 			_, busy := c.locked[id]
 			if busy || c.ids[id] != nil {

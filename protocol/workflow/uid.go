@@ -1,6 +1,10 @@
 package workflow
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
 
 // UID names one run for ever: an id that is used again gets another one (workflow specification 2.3). Index counts the
 // runs that the controller of Epoch has started.
@@ -14,10 +18,16 @@ func (u UID) String() string { return fmt.Sprintf("%016x.%016x.%08x", u.Ledger, 
 
 // ParseUID is the inverse of String; false: no UID has that form.
 func ParseUID(s string) (u UID, ok bool) {
-	if _, err := fmt.Sscanf(s, "%x.%x.%x", &u.Ledger, &u.Epoch, &u.Index); err != nil || u.String() != s {
-		return UID{}, false
+	ledger, rest, _ := strings.Cut(s, ".")
+	epoch, index, _ := strings.Cut(rest, ".")
+	for i, part := range []string{ledger, epoch, index} {
+		n, err := strconv.ParseUint(part, 16, 64)
+		if err != nil {
+			return UID{}, false
+		}
+		*[]*uint64{&u.Ledger, &u.Epoch, &u.Index}[i] = n
 	}
-	return u, true
+	return u, u.String() == s
 }
 
 // compare orders runs as they were started.
