@@ -141,7 +141,7 @@ func TestLookAtARunThatFails(t *testing.T) {
 		t.Fatalf("there are %d tasks", len(d.Tasks))
 	}
 	for i, task := range d.Tasks {
-		if want := [...]string{"undone", "begun", "not begun"}[max(0, i-99)]; task.State != want {
+		if want := [...]string{"undone", "stopped", "not begun"}[max(0, i-99)]; task.State != want {
 			t.Errorf("%s is %s, not %s", task.Name, task.State, want)
 		}
 	}
