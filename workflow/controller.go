@@ -30,7 +30,7 @@ type controller struct {
 	out     bool // the tenure was given up
 	space   space
 	disks   func(to chan<- []keepers.Seen) // has the keeper tell which disks it knows
-	self    phalanx.NodeID
+	self    func() phalanx.NodeID          // the incarnation of now
 }
 
 // inputBudget is how many bytes of recorded outputs go with an order; executors get the others one by one.
