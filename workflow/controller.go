@@ -35,7 +35,7 @@ type controller struct {
 	broken  bool // the core has panicked: what it would do next was never decided as a whole
 	space   space
 	disks   func(to chan<- []keepers.Seen) // has the keeper tell which disks it knows
-	self    phalanx.NodeID
+	self    func() phalanx.NodeID          // the incarnation of now
 }
 
 // inputBudget is how many bytes of recorded outputs go with an order; executors get the others one by one.

@@ -199,7 +199,7 @@ func (t *TaskDescription) color() string {
 		return "palegreen"
 	case "failed, comes again", "stuck", "caught", "again", "effect stays":
 		return "lightsalmon"
-	case "undone", "compensated":
+	case "undone", "compensated", "stopped":
 		return "lightgray"
 	}
 	return "lightskyblue"

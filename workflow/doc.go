@@ -32,7 +32,7 @@
 // the ledger, in which each step of a run is durable before it counts. Start begins a run under an id, on any node, and Run.Result
 // waits for its end; Attach finds it again, after a restart of everything as well. A run goes on when nodes die: tasks are
 // repeated under their keys, and outputs that are lost are made again. If a task fails for good, or the run is canceled (Cancel),
-// the run goes back: what has been done is compensated or undone. StatusOf says what a run waits for, and Resume goes on with one that is stuck.
+// the run goes back: what has been done is compensated or undone. Graph says how each task stands and History what has happened; StatusOf says what a run waits for, and Resume goes on with one that is stuck.
 //
 // A run goes on with the workflow that a task returns (Expand0 to Expand3), waits for signals (Event, Signal) and sleeps.
 //

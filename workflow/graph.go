@@ -58,6 +58,9 @@ func (s *story) stands(v int) {
 	if p.Caught != "" {
 		t.State, t.Why = "caught", p.Caught
 	}
+	if p.Stage == core.Underway && s.progress.Over {
+		t.State = "stopped" // without an output
+	}
 	if p.Stage == core.Unbegun && (s.progress.Cause != "" || s.progress.Over) {
 		t.State = "not begun" // and never does
 	}

@@ -55,7 +55,7 @@ func (k *controller) ledger(m flow.Asked) {
 		answer := core.Answer{}
 		select {
 		case all := <-to:
-			l := &core.Ledger{Epoch: epoch, Leader: k.self}
+			l := &core.Ledger{Epoch: epoch, Leader: k.self()}
 			for _, d := range all {
 				l.Disks = append(l.Disks, core.LedgerDisk{Disk: strconv.FormatUint(d.Disk, 16), Node: d.Node, Address: d.Address, Host: d.Host, Holds: d.Votes, Leads: d.Leads,
 					Temporary: d.Temporary, Failed: d.Failed, Silent: d.Silent})

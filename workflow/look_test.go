@@ -69,6 +69,16 @@ func TestLookAtARun(t *testing.T) {
 			t.Errorf("after the run %s is %s", task.Name, task.State)
 		}
 	}
+	poll.Until(t, "the end is in the history", func() bool { // which may be a second old
+		what := ""
+		for h, err := range History(within(t), n, "x") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			what = h.What
+		}
+		return what == "closed"
+	})
 	var all []string
 	last := Happened{}
 	for h, err := range History(within(t), n, "x") {
@@ -133,6 +143,10 @@ func TestLookAtARunThatFails(t *testing.T) {
 	if _, err := r.Result(within(t)); !errors.Is(err, phalanx.ErrFailed) {
 		t.Fatal(err)
 	}
+	poll.Until(t, "the end can be read", func() bool {
+		st, err := StatusOf(within(t), n, "x")
+		return err == nil && st.State == Finished
+	})
 	d, err := Graph(within(t), n, "x")
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +155,7 @@ func TestLookAtARunThatFails(t *testing.T) {
 		t.Fatalf("there are %d tasks", len(d.Tasks))
 	}
 	for i, task := range d.Tasks {
-		if want := [...]string{"undone", "begun", "not begun"}[max(0, i-99)]; task.State != want {
+		if want := [...]string{"undone", "stopped", "not begun"}[max(0, i-99)]; task.State != want {
 			t.Errorf("%s is %s, not %s", task.Name, task.State, want)
 		}
 	}

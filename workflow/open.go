@@ -117,7 +117,7 @@ func (o *open) lead(ctx context.Context, root *actor.RootContext, self *actor.PI
 	}
 	cfg := core.ControllerConfig{Ledger: ledger, Epoch: t.Epoch()}
 	props := actor.PropsFromProducer(func() actor.Actor {
-		return &controller{tenure: t, core: flow.NewTenure(cfg, rows{}, o.node.Now()), clock: o.node.Now, space: free, disks: o.askDisks(root), self: o.node.ID(), log: o.settings.Log, ended: ended, publish: o.publish,
+		return &controller{tenure: t, core: flow.NewTenure(cfg, rows{}, o.node.Now()), clock: o.node.Now, space: free, disks: o.askDisks(root), self: o.node.ID, log: o.settings.Log, ended: ended, publish: o.publish,
 			post: func(to phalanx.NodeID, letter any) { o.postFrom(root, self, to, letter) }}
 	}, actor.WithMailbox(actor.UnboundedLockfree()))
 	pid, err := root.SpawnNamed(o.guard.Guard(props), fmt.Sprintf("%s-%d", Name, t.Epoch()))

@@ -75,7 +75,7 @@ func showRun(w io.Writer, st httpapi.RunStatus) {
 // rank orders tasks in a table: those first at which a run works.
 func rank(t workflow.TaskDescription) int {
 	switch t.State {
-	case "saved", "ended", "undone", "compensated":
+	case "saved", "ended", "undone", "compensated", "stopped":
 		return 1
 	case "to come", "not begun":
 		return 2

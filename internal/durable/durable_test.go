@@ -143,3 +143,21 @@ func TestKeysRise(t *testing.T) {
 		}
 	}
 }
+
+// The error of a folder says each thing once, also if the cause wraps the problem.
+func TestOpenErrorSaysThingsOnce(t *testing.T) {
+	for _, c := range []struct {
+		cause error
+		want  string
+	}{
+		{nil, "d: " + durable.ErrLocked.Error()},
+		{durable.ErrLocked, "d: " + durable.ErrLocked.Error()},
+		{fmt.Errorf("%w: %w", durable.ErrLocked, errors.New("why")), "d: " + durable.ErrLocked.Error() + " (why)"},
+		{errors.New("why"), "d: " + durable.ErrLocked.Error() + " (why)"},
+	} {
+		e := &durable.OpenError{Dir: "d", Problem: durable.ErrLocked, Cause: c.cause}
+		if e.Error() != c.want || !errors.Is(e, durable.ErrLocked) {
+			t.Errorf("%q, want %q", e, c.want)
+		}
+	}
+}

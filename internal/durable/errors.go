@@ -3,6 +3,7 @@ package durable
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/phalanx-go/phalanx"
 )
@@ -55,7 +56,13 @@ func (e *OpenError) Error() string {
 	if e.Cause == nil {
 		return fmt.Sprintf("%s: %v", e.Dir, e.Problem)
 	}
-	return fmt.Sprintf("%s: %v (%v)", e.Dir, e.Problem, e.Cause)
+	cause, again := strings.CutPrefix(e.Cause.Error(), e.Problem.Error()) // it may wrap the problem
+	if again {
+		if cause = strings.TrimPrefix(cause, ": "); cause == "" {
+			return fmt.Sprintf("%s: %v", e.Dir, e.Problem)
+		}
+	}
+	return fmt.Sprintf("%s: %v (%s)", e.Dir, e.Problem, cause)
 }
 
 // Unwrap returns the problem and its cause.

@@ -27,6 +27,8 @@ const (
 	ifExists  = "objects do not change: put it under another id, or delete this one first"
 	ifMissing = "put it, or wait for it with --wait (wait= over HTTP)"
 	ifNoRun   = "a program starts runs with package workflow; phalanx workflow ls lists them (GET /v1/workflows)"
+	ifEnded   = "phalanx workflow status says how it has (GET /v1/workflows/{id})"
+	ifForgot  = "20 minutes after that its id can be used again"
 	ifNotYet  = "wait again, or longer with --timeout (timeout= over HTTP)"
 )
 

@@ -210,7 +210,7 @@ func (s *Server) workflowResult(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	b, err := s.node.WorkflowResult(ctx, id)
 	if err != nil {
-		return advise(advise(err, phalanx.ErrNotFound, ifNoRun), phalanx.ErrDeadline, ifNotYet)
+		return advise(advise(advise(err, phalanx.ErrNotFound, ifNoRun), phalanx.ErrDeadline, ifNotYet), phalanx.ErrDeleted, ifForgot)
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -290,9 +290,9 @@ func (s *Server) done(w http.ResponseWriter, err error) error {
 // ended returns the error of a change of a run. One that has ended is no fault of the node, which need not be asked again.
 func (s *Server) ended(err error) error {
 	if errors.Is(err, phalanx.ErrClosed) && s.node.Status().Unready == nil {
-		return &refusal{http.StatusConflict, err}
+		return &refusal{http.StatusConflict, advise(err, phalanx.ErrClosed, ifEnded)}
 	}
-	return advise(err, phalanx.ErrNotFound, ifNoRun)
+	return advise(advise(err, phalanx.ErrNotFound, ifNoRun), phalanx.ErrDeleted, ifForgot)
 }
 
 // WorkflowList returns runs by their ids: those with the prefix, after the id after; at most limit, or 1,000 if it is 0.

@@ -85,7 +85,7 @@ func TestWorkflowsThatCannotBe(t *testing.T) {
 		{"GET", "/v1/workflows/none", "", 404, phalanx.ErrNotFound, `"object":"none"`},
 		{"GET", "/v1/workflows/none/result", "", 404, phalanx.ErrNotFound, "phalanx workflow ls"},
 		{"DELETE", "/v1/workflows/open", "", 400, phalanx.ErrInvalid, "cancel it before"},
-		{"POST", "/v1/workflows/ended/cancel", `{"cause":"late"}`, 409, phalanx.ErrClosed, "has ended"},
+		{"POST", "/v1/workflows/ended/cancel", `{"cause":"late"}`, 409, phalanx.ErrClosed, "has ended: phalanx workflow status"},
 		{"POST", "/v1/workflows/ended/resume", `{}`, 409, phalanx.ErrClosed, "has ended"},
 		{"POST", "/v1/workflows/ended/events/go", "", 409, phalanx.ErrClosed, "has ended"},
 		{"POST", "/v1/workflows/open/resume", `{"with":["pay"]}`, 400, phalanx.ErrInvalid, "such as pay@2"},

@@ -261,7 +261,7 @@ func (c *Caller) redirected(ev Redirected) {
 	}
 	if c.epoch == 0 && len(c.diskless) == len(c.members) { // else a disk is away
 		c.end(k)
-		c.emit(Returned{Number: k.Number, Answer: core.Answer{Err: failed(phalanx.ErrInvalid, "", "no node of the cluster has a disk for workflows: set Settings.Dir on one of them")}})
+		c.emit(Returned{Number: k.Number, Answer: core.Answer{Err: failed(phalanx.ErrInvalid, "", "no node of the cluster has a disk for workflows: start one with a folder (phalanx node --dir, or workflow.Settings.Dir)")}})
 		return
 	}
 	c.wait(k, 0)

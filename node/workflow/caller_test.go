@@ -91,7 +91,7 @@ func TestCallerWithoutDisks(t *testing.T) {
 		s.does(elsewhere("a", false, "", 0), "ask b")
 		s.does(elsewhere("b", false, "", 0), "ask c")
 		if !disk {
-			s.does(elsewhere("c", false, "", 0), "return workflow: invalid: no node of the cluster has a disk for workflows: set Settings.Dir on one of them")
+			s.does(elsewhere("c", false, "", 0), "return workflow: invalid: no node of the cluster has a disk for workflows: start one with a folder (phalanx node --dir, or workflow.Settings.Dir)")
 			continue
 		}
 		s.does(elsewhere("c", true, "", 0))
