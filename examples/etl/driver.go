@@ -107,7 +107,7 @@ func (d *driver) measure(ctx context.Context, id string, flow workflow.Step[[]co
 	if err != nil {
 		return m, err
 	}
-	m = measured{took: took, network: after - before}
+	m = measured{took: took, network: after - min(before, after)} // a process that has died has counted anew
 	for _, c := range all {
 		m.copied += c.Copied
 	}
