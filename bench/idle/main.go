@@ -4,6 +4,7 @@
 //
 //	go run ./bench/idle
 //	go run ./bench/idle --nodes 16 --for 60s -o json
+//	go run ./bench/idle --folders
 //
 // The time on a core and the switches come from /proc and count all threads of a process.
 // No client asks a node for anything during the measurement.
@@ -26,6 +27,7 @@ type options struct {
 	settle, length time.Duration
 	program        string
 	json           bool
+	folders        bool
 }
 
 func main() {
@@ -52,6 +54,7 @@ func flags(f *flag.FlagSet, args []string) (o options, err error) {
 	f.DurationVar(&o.length, "for", 15*time.Second, "how long to measure")
 	f.DurationVar(&o.settle, "settle", 10*time.Second, "pause before that")
 	f.StringVar(&o.program, "program", "", "a compiled phalanx (default: compile this one)")
+	f.BoolVar(&o.folders, "folders", false, "each node keeps runs of workflows in a folder")
 	output := f.String("o", "text", "how to print: text or json")
 	if err := f.Parse(args); err != nil {
 		return o, err

@@ -40,12 +40,15 @@ func measure(ctx context.Context, o options) (r result, err error) {
 			return r, fmt.Errorf("go build of phalanx fails: %w: %s", err, said)
 		}
 	}
-	return o.run(ctx)
+	return o.run(ctx, dir)
 }
 
-// run starts the nodes and measures them.
-func (o options) run(ctx context.Context) (r result, err error) {
+// run starts the nodes, with their folders in dir, and measures them.
+func (o options) run(ctx context.Context, dir string) (r result, err error) {
 	dev := exec.Command(o.program, "dev", fmt.Sprint("--nodes=", o.nodes), "--http=127.0.0.1:0", "--log-level=error", "-o", "json")
+	if o.folders {
+		dev.Args = append(dev.Args, "--dir="+filepath.Join(dir, "folders"))
+	}
 	out, first := children.FirstLine()
 	dev.Stderr, dev.Stdout = os.Stderr, out
 	child, err := children.Run(dev)

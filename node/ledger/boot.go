@@ -109,6 +109,9 @@ func (c *Core) forBoot(ev ledger.BootEvent) {
 func (c *Core) fromBoot(e ledger.BootEffect) {
 	switch e := e.(type) {
 	case ledger.Ask:
+		if c.boot.held && c.view.has(e.Address) {
+			return // a node with a lease hears of members that go: then it asks them
+		}
 		c.say(e.Address, Hello{Asks: true})
 	case ledger.Join:
 		if c.boot.number == 0 { // a member of a cluster of that number is in that one

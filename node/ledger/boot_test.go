@@ -182,6 +182,35 @@ func TestSurvivorWithoutAFolder(t *testing.T) {
 	}
 }
 
+// A member with a lease asks only the leader's node: the others are in the same cluster. It asks one that is away, too.
+func TestMembersAskOnlyTheLeader(t *testing.T) {
+	w := restarting(t, 5, "a", "b", "c", "d", "e")
+	asked := func() (most int) {
+		for _, h := range w.hosts {
+			h.asks = 0
+		}
+		w.run(20 * time.Second)
+		for _, h := range w.hosts {
+			if h.up && h != w.leader() {
+				most = max(most, h.asks)
+			}
+		}
+		return most
+	}
+	if n := asked(); n > 11 { // each 2 s
+		t.Errorf("a member has asked %d times in 20 s", n)
+	}
+	away := w.hosts[0] // later ones knew it as they came
+	if away == w.leader() {
+		away = w.hosts[1]
+	}
+	away.kill()
+	w.run(time.Second)
+	if n := asked(); n < 13 { // and each 5 s
+		t.Errorf("a member has asked %d times in 20 s, with one that is away", n)
+	}
+}
+
 // A cluster that works is left alone, whatever happens to its members one at a time.
 func TestNoClusterBesideOneThatWorks(t *testing.T) {
 	w := restarting(t, 2, "a", "b", "c", "d", "e")

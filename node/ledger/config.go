@@ -15,6 +15,7 @@ type Config struct {
 	Address   string   // that other nodes dial
 	Host      string   // the machine; disks of one host may fail together
 	Addresses []string // of nodes to ask before there is a view: remembered ones, and seeds
+	Seeds     []string // of these: nodes of the cluster that this one is told to join
 
 	Disk      uint64 // the id of the folder; 0: the node has none
 	Ledger    uint64 // to which the folder belongs; 0: none yet

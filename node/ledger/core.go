@@ -20,6 +20,7 @@ type Core struct {
 	make   creation
 	boot   boot
 	refuse []string // addresses of nodes of other ledgers, of which the host was told
+	theirs []string // of them, those of members with replicas
 
 	replica *ledger.Core // nil: none, or it has ended
 	id      uint64       // of the replica, also after its end
@@ -138,6 +139,7 @@ func (c *Core) viewed(v Viewed) {
 	}
 	c.remember()
 	c.looks = c.now
+	c.yield()
 	if v.Number != old.Number && !c.began {
 		c.seek.next, c.seek.pause = min(c.seek.next, c.now), 0 // the leader hears soon of a disk that comes or leaves
 	}

@@ -44,7 +44,7 @@ func (c *Core) create() {
 
 // adopt takes part in the ledger that a member of the own view has.
 func (c *Core) adopt(h Hello) {
-	if m, ok := c.view.member(h.Address); !ok || !m.Keeps {
+	if m, ok := c.view.member(h.Address); !ok || !m.Keeps || h.Failed {
 		return
 	}
 	if c.cfg.Disk == 0 {

@@ -13,6 +13,7 @@
 //  1. Only the first member with a folder, in the life of a cluster, creates a ledger, once, if no member has one.
 //  2. A disk takes part in one ledger for good. It takes up the first that a member of its view has, and
 //     tells all others which one it is in.
+//     A node that joins a cluster in which a member has another one ends its replica.
 //  3. Of two disks with one id, the one that was opened earlier or more seldom ends.
 //  4. The replicas that are wanted change by one at a time, and only while a disk is there that can take over;
 //     from one to three they change at once.

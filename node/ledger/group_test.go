@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	node "github.com/phalanx-go/phalanx/node/ledger"
 	"github.com/phalanx-go/phalanx/protocol/ledger"
 )
 
@@ -245,7 +246,40 @@ func TestTwoLedgersRefuseEachOther(t *testing.T) {
 			t.Errorf("%s takes %+v for its leader", h.name, h.leads)
 		}
 	}
-	w.until("ledger of its own", 10*time.Second, func() bool { return in.epoch != 0 })
+	w.until("end of its replica", 10*time.Second, func() bool { return in.halted != nil })
+	for _, h := range w.hosts {
+		if h != in && h.halted != nil {
+			t.Errorf("%s ends its replica: %v", h.name, h.halted)
+		}
+	}
+}
+
+// A node with a folder of another ledger ends its replica when a seed says that it is in a cluster: before it is a member
+// itself, so that its controller asks nobody there. An address that it only remembers does not count.
+func TestReplicaEndsBeforeItComesIntoAnotherLedgersCluster(t *testing.T) {
+	for seed, ends := range map[string]bool{"s:1": true, "r:1": false} {
+		c, err := node.New(node.Config{Name: "x", Address: "x:1", Host: "h", Addresses: []string{"s:1", "r:1"}, Seeds: []string{"s:1"}, Disk: 1, Ledger: 9, Opened: 1, Run: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		halted := func(ev node.Event) bool {
+			is := false
+			for _, e := range c.Step(0, ev) {
+				_, h := e.(node.Halted)
+				is = is || h
+			}
+			return is
+		}
+		halted(node.Opened{Ledger: 9, State: ledger.State{Replica: 1<<16 | 1}})
+		hello := node.Hello{Address: seed, Ledger: 7, Disk: 2, Replica: 2<<16 | 1, Opened: 1, Run: 1}
+		if halted(node.Heard{Hello: hello}) {
+			t.Errorf("%s is in no cluster yet, and the replica has ended", seed)
+		}
+		hello.View = 1
+		if halted(node.Heard{Hello: hello}) != ends {
+			t.Errorf("%s: the replica goes on, or has ended", seed)
+		}
+	}
 }
 
 // A node without a folder finds the leader, again after it has changed.

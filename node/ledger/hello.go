@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -155,12 +156,40 @@ func (c *Core) learn(h Hello) {
 
 // meet refuses a node of another ledger, and tells the host once.
 func (c *Core) meet(h Hello) {
-	if slices.Contains(c.refuse, h.Address) || len(c.refuse) >= MaxPlaces {
+	if !slices.Contains(c.refuse, h.Address) && len(c.refuse) < MaxPlaces {
+		c.refuse = append(c.refuse, h.Address)
+		c.emit(Met{Address: h.Address, Node: h.Node, Ledger: h.Ledger})
+	}
+	if h.View > 0 && h.Replica != 0 && !h.Failed && !slices.Contains(c.theirs, h.Address) && len(c.theirs) < MaxPlaces {
+		c.theirs = append(c.theirs, h.Address)
+		c.yield()
+	}
+}
+
+// yield ends the own replica if the node comes with it into a cluster that has another ledger. Else there would be
+// two controllers, and the executors would follow the one whose epoch is greater. Of two members the one that joined
+// first keeps its ledger.
+func (c *Core) yield() {
+	if c.replica == nil {
 		return
 	}
-	c.refuse = append(c.refuse, h.Address)
-	c.emit(Met{Address: h.Address, Node: h.Node, Ledger: h.Ledger})
+	joined := func(address string) int {
+		return slices.IndexFunc(c.view.Members, func(m Member) bool { return m.Address == address })
+	}
+	for _, at := range c.theirs {
+		first := slices.Contains(c.cfg.Seeds, at)
+		if c.view.Number > 0 {
+			i := joined(at)
+			first = i >= 0 && i < joined(c.cfg.Address)
+		}
+		if first {
+			c.end(errOther)
+			return
+		}
+	}
 }
+
+var errOther = errors.New("ledger: this folder belongs to another ledger than that of the cluster. Start the node with an empty folder, or in the cluster of this one")
 
 // led takes up who leads. The own replica knows that of its term; other nodes may know a later one.
 func (c *Core) led(l Lead, own bool) {

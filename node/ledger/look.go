@@ -13,6 +13,14 @@ func (c *Core) Voters() []uint64 {
 	return slices.Clone(c.group.Voters)
 }
 
+// Holds is about the memory that the replica takes, in bytes.
+func (c *Core) Holds() int {
+	if c.replica == nil {
+		return 0
+	}
+	return c.replica.Holds()
+}
+
 // String tells the state in one line.
 func (c *Core) String() string {
 	return fmt.Sprintf("ledger %x, replica %x, tenure %v, group %x (settled %v), wanted %x, %d disks known", c.cfg.Ledger, c.id, c.began, c.group.Voters, c.group.Settled, c.want, len(c.disks))

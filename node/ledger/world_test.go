@@ -62,6 +62,7 @@ type host struct {
 	remains node.Remains
 	halted  error
 	fails   bool // the next write does
+	asks    int  // questions to others
 	enters  int  // orders to enter a cluster
 	lapsed  bool // it gets no lease
 	keeps   bool // it was told that its replica stays behind
@@ -291,6 +292,9 @@ func (h *host) do(e node.Effect) {
 	w := h.w
 	switch e := e.(type) {
 	case node.Say:
+		if e.Hello.Asks {
+			h.asks++
+		}
 		if h.deaf {
 			return
 		}

@@ -36,6 +36,15 @@ type Core struct {
 	openings openings
 }
 
+// Holds is about the memory that the replica takes, in bytes: its log, and the appends that are not committed.
+func (c *Core) Holds() int {
+	bytes := c.log.bytes
+	if c.lead != nil {
+		bytes += c.lead.appends.bytes
+	}
+	return bytes
+}
+
 // New returns the replica whose disk holds s. It returns an error if cfg is not valid, or if
 // the disk's state cannot be: then the disk is corrupt and has to be replaced.
 func New(cfg Config, s State) (*Core, error) {

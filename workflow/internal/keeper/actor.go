@@ -31,6 +31,7 @@ type instance struct {
 	remembers bool     // a Remember is under way
 	remember  []string // that comes after it; nil: none
 	halted    bool
+	holds     int // bytes that the node was told of
 }
 
 // Messages from inside the node.
@@ -124,6 +125,7 @@ func (a *instance) good(c actor.Context, err error) bool {
 // start reads the disk, when it has answered what an instance before has given it.
 func (a *instance) start(c actor.Context) {
 	a.self = c.Self()
+	a.node.Holds(Name, 0)
 	a.k.set(func() {
 		a.k.life++
 		a.life = a.k.life
@@ -167,10 +169,17 @@ func (a *instance) step(c actor.Context, ev ledger.Event) {
 	for _, e := range out {
 		a.do(c, e)
 	}
+	if bytes := a.core.Holds(); max(bytes-a.holds, a.holds-bytes) >= holdStep {
+		a.holds = bytes
+		a.node.Holds(Name, int64(bytes))
+	}
 	at, ok := a.core.Due()
 	now := a.node.Now()
 	a.wakeup.Set(c, now, max(at, now+time.Millisecond), ok)
 }
+
+// holdStep is by how many bytes the replica's memory changes before the node counts it anew.
+const holdStep = 256 << 10
 
 // keep keeps what came before there is a core and does not come again.
 func (a *instance) keep(ev ledger.Event) {

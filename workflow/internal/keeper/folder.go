@@ -66,7 +66,8 @@ func (a *instance) loaded(c actor.Context, m loaded) {
 	cfg := s.Times
 	cfg.Name, cfg.Address, cfg.Host, cfg.Temporary, cfg.Run = a.node.ID().Name(), a.node.ControlAddr(), s.Host, s.Temporary, a.k.run
 	if s.Store != nil { // else it has nothing to look for before it is a member
-		cfg.Addresses = slices.Concat(m.addresses, a.node.Seeds())
+		cfg.Seeds = a.node.Seeds()
+		cfg.Addresses = slices.Concat(m.addresses, cfg.Seeds)
 	}
 	cfg.Disk, cfg.Ledger, cfg.Opened = m.identity.Disk, m.ledger, m.identity.Opens
 	made, err := ledger.New(cfg)

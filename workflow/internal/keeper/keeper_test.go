@@ -52,6 +52,26 @@ func TestOneDisk(t *testing.T) {
 	}
 }
 
+// The memory of the replica's log counts against that of the node, and no more than the log may be long.
+func TestMemoryOfTheLogIsCounted(t *testing.T) {
+	const most = 1 << 20
+	b := &bed{t: t, times: node.Config{Replica: ledger.Config{LogBytes: most}}}
+	m := b.start("n1", "h", t.TempDir())
+	_, tenure := b.leader()
+	before := m.node.Status().Memory.Services
+	value := strings.Repeat("x", 100<<10)
+	counted := int64(0)
+	for i := range 30 {
+		if err := put(tenure, fmt.Sprint("row/", i), value); err != nil {
+			t.Fatal(err)
+		}
+		counted = max(counted, m.node.Status().Memory.Services-before)
+	}
+	if counted < most/2 || counted > most+(1<<20) {
+		t.Errorf("%d bytes are counted for a log of %d", counted, most)
+	}
+}
+
 // The only node starts again with its folder: the rows are there.
 func TestFolderIsOpenedAgain(t *testing.T) {
 	b := &bed{t: t}
