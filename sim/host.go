@@ -87,7 +87,7 @@ func (h *host) crash(power bool) {
 	h.life = nil
 	n.end(nil)
 	n.w.deaths++
-	n.w.lost = n.w.lost || !n.w.decidable()
+	n.w.lost = n.w.lost || !n.w.durable && !n.w.decidable()
 	if !power {
 		n.disconnect(true)
 	}
@@ -148,6 +148,7 @@ func (n *node) fenced() {
 		k.room, k.born = c.room, w.now
 		kept[c.Object] = k
 	}
+	n.process.ways.End()
 	n.end(&phalanx.Error{Kind: phalanx.ErrFenced, Err: fmt.Errorf("the cluster has removed %s", n.id)})
 	h.life = nil
 	n.disconnect(false)

@@ -77,6 +77,7 @@ type world struct {
 	listens  bool          // a message that is sent now may be one too many
 
 	alone    bool
+	durable  bool          // a service has disks: a cluster that has ended is begun anew
 	every    time.Duration // nodes look at their timers so often
 	services []*World
 	features []string // names of the services
@@ -198,7 +199,7 @@ func (w *world) calm() {
 		end()
 	}
 	for _, h := range w.hosts {
-		if h.life == nil && (h.off || w.running() < 3) && w.fate.IntN(2) == 0 {
+		if h.life == nil && (h.off || w.running() < 3) && w.fate.IntN(2) == 0 || w.durable {
 			h.restart()
 		}
 	}
@@ -273,7 +274,7 @@ func (w *world) waiting() string {
 func (w *world) finish() {
 	w.until(w.now+settled, func() bool { return w.planned == 0 })
 	if what := w.heal(); what != "" {
-		w.lost = w.lost || w.shape.faults == crowded && !w.decidable() // late messages of dead nodes may have changed the voters
+		w.lost = w.lost || w.shape.faults == crowded && !w.durable && !w.decidable() // late messages of dead nodes may have changed the voters
 		if w.lost {
 			w.met["majority of the voters lost"]++
 			if w.alone {
