@@ -159,6 +159,9 @@ func Run(cfg Config) (res Result) {
 		w.every = aloneEvery
 		w.shape, bad = cfg.Services[0].shape(cfg.Seed)
 	}
+	if slices.ContainsFunc(cfg.Services, func(k Kind) bool { return k.Durable }) && !w.alone {
+		w.shape.faults = min(w.shape.faults, bounded) // a cluster that is begun anew knows no object of the one before
+	}
 	w.shape.over = max(w.shape.over, w.shape.length/2)
 	if len(cfg.Services) > 0 && w.shape.faults == bounded && !w.alone {
 		w.shape.length += w.shape.length / 4 // faults come one after the other

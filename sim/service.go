@@ -211,6 +211,18 @@ func (s *World) Blackout(back time.Duration, comes func(name string) bool) {
 	})
 }
 
+// Retire ends a process for good: its machine never comes back. It reports whether the run's bounds allow that.
+func (s *World) Retire(p *Process) bool {
+	h := p.host
+	if s.w.calmed || !s.w.dispensable(h) || s.w.running() < 4 {
+		return false
+	}
+	h.retired = true
+	h.struck(s.w.now)
+	h.crash(true)
+	return true
+}
+
 // Reboot ends a process, which begins again after a while, as a supervisor does with one that has ended itself.
 func (s *World) Reboot(p *Process) {
 	h := p.host

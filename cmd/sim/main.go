@@ -78,6 +78,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	onlyBarriers := flags.Bool("barriers", false, "use partial barriers, and nothing else")
 	onlyGroups := flags.Bool("groups", false, "use groups that can be revoked, and nothing else")
 	onlyWorkflows := flags.Bool("workflows", false, "use workflows, and nothing else")
+	together := flags.Bool("together", false, "use workflows, and everything else")
 	flags.StringVarP(&o.output, "output", "o", "text", "text or json")
 	verbose := flags.BoolP("verbose", "v", false, "print everything that happens")
 	if err := flags.Parse(args); err != nil {
@@ -101,6 +102,12 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		case only.is:
 			o.alone, o.services = true, []sim.Kind{only.kind}
 		}
+	}
+	if *together {
+		if o.alone {
+			return errors.New("--together is without another kind alone")
+		}
+		o.services = append(o.services, workflows.Kind)
 	}
 	sum := collect(o, start(ctx, o), progress)
 	if o.output == "json" {

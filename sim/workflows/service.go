@@ -31,14 +31,15 @@ var Kind = sim.Kind{Name: "workflows", Crowded: true, Durable: true, New: func(w
 // service hosts the cores.
 type service struct {
 	*sim.World
-	hosts    map[*sim.Process]*host
-	machines map[string]*machine
-	disks    uint64 // folders that there were
-	stream   uint64 // the number of the last snapshot
-	calm     bool   // the workload and the faults are over
-	outside  *outside
-	check    *checker
-	work     *workload
+	hosts      map[*sim.Process]*host
+	machines   map[string]*machine
+	disks      uint64 // folders that there were
+	stream     uint64 // the number of the last snapshot
+	sacrificed bool   // a disk was lost for good
+	calm       bool   // the workload and the faults are over
+	outside    *outside
+	check      *checker
+	work       *workload
 }
 
 // host is the service's part of a process: the keeper of the ledger, the executor and the calls of clients.

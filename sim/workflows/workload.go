@@ -95,6 +95,15 @@ func (s *service) Plan(over time.Duration, add func(time.Duration, func() string
 			return fmt.Sprintf("a client wants run %s of %d tasks", r.id, len(r.graph.Tasks))
 		})
 	}
+	if !s.Alone {
+		return
+	}
+	for range s.R.IntN(3) / 2 {
+		add(s.Upto(over), s.breaks)
+	}
+	for range s.R.IntN(2) {
+		add(s.Upto(over), s.loses)
+	}
 	for range s.R.IntN(3) {
 		add(s.Upto(over), func() string {
 			s.Met("fault: all machines lose their power")
