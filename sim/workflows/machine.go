@@ -31,7 +31,7 @@ func (s *service) machineOf(name string) *machine {
 	switch k := s.R.IntN(8); {
 	case m.index < 3 || k > 1:
 		m.folder = s.emptyFolder()
-	case k == 1 && !s.anyTemp(): // one at a time may be lost
+	case k == 1 && !s.anyTemp() && !s.sacrificed: // one at a time may be lost
 		m.temp = true
 	}
 	return m
