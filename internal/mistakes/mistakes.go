@@ -63,5 +63,5 @@ func survivor(why string, m Mistake) Mistake {
 
 // All returns all mistakes. The number of a mistake is its place, counted from 1.
 func All() []Mistake {
-	return slices.Concat(inNode, inDirectory, inTransfer, inReduce, inMembership, inReplica, inBarriers, inGroups, inHosts, inLedger, aroundLedger, inControllers)
+	return slices.Concat(inNode, inDirectory, inTransfer, inReduce, inMembership, inReplica, inBarriers, inGroups, inHosts, inLedger, aroundLedger, inControllers, inWorkflows)
 }

@@ -113,7 +113,7 @@ func (c *Core) spread(all []*disk, voters []uint64) []uint64 {
 			on[d.host] = id
 			continue
 		}
-		if other != c.id && c.state(other) < c.state(id) {
+		if silent := d.node != "" && c.disks[diskOf(other)].node == ""; other != c.id && (silent || c.state(other) < c.state(id)) {
 			on[d.host], id = id, other
 		}
 		if spares := c.spares(all, voters); len(spares) > 0 && !c.onHost(voters, spares[0].host) {

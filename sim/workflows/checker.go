@@ -1,12 +1,15 @@
 package workflows
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/messages"
 	"github.com/phalanx-go/phalanx/protocol/ledger"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
@@ -189,8 +192,8 @@ type fold struct {
 }
 
 // records returns what the durable records of a run say.
-func (c *checker) records(rows map[string]string, u core.UID, tasks int) (all []fold, closed *core.Closed) {
-	all = make([]fold, tasks)
+func (c *checker) records(rows map[string]string, u core.UID, tasks int) (all []fold, signals map[string]core.Signalled, closed *core.Closed) {
+	all, signals = make([]fold, tasks), map[string]core.Signalled{}
 	prefix := "run/" + u.String() + "/log/"
 	var part []core.Record
 	epoch := uint64(0)
@@ -219,6 +222,8 @@ func (c *checker) records(rows map[string]string, u core.UID, tasks int) (all []
 				for _, v := range rec.Set {
 					all[v].ended = false
 				}
+			case core.Signalled:
+				signals[rec.Name] = rec
 			case core.Compensated:
 				all[rec.Task].compensated = true
 			case core.Closed:
@@ -227,18 +232,23 @@ func (c *checker) records(rows map[string]string, u core.UID, tasks int) (all []
 		}
 		part = nil
 	}
-	return all, closed
+	return all, signals, closed
 }
 
 // run checks that effects are those of one run without failures; or, if the run has gone back, those that nothing takes
 // back and what is above them.
 func (c *checker) run(rows map[string]string, r *run) {
-	all, closed := c.records(rows, r.uid, len(r.graph.Tasks))
+	all, signals, closed := c.records(rows, r.uid, len(r.graph.Tasks))
 	if closed == nil {
 		c.s.Fail("(14) run %s has a result, and its end is not recorded", r.id)
 	}
 	if (closed.Failed == "") != (r.result.Failed == "") {
 		c.s.Fail("(2) run %s ends with %q, and %q is recorded", r.id, r.result.Failed, closed.Failed)
+	}
+	for name, g := range r.signals {
+		if g.taken != "" && signals[name].ID != g.taken {
+			c.s.Fail("(2) the signal %s %q of %s was acknowledged, and %q is recorded", name, g.taken, r.id, signals[name].ID)
+		}
 	}
 	seen := c.s.outside.run(r.uid)
 	for v := range r.graph.Tasks {
@@ -267,7 +277,7 @@ func (c *checker) run(rows map[string]string, r *run) {
 		if call.Effect != core.None && len(left) != 1 {
 			c.s.Fail("(1) outsiders see %d effects of %d of %s: %+v", len(left), v, r.id, left)
 		}
-		inputs := c.inputs(r, v, all)
+		inputs := c.inputs(r, v, all, signals)
 		for _, e := range left {
 			if !slices.Equal(e.inputs, inputs) || outputOf(e.answer).Digest != f.output.Digest {
 				c.s.Fail("(1) the effect of %d of %s is %x of %x, and recorded is %x of %x", v, r.id, e.answer, e.inputs, f.output.Digest, inputs)
@@ -296,7 +306,7 @@ func (r *run) irreversibleBelow(v int, all []fold) bool {
 }
 
 // inputs returns the values of what a task has read.
-func (c *checker) inputs(r *run, v int, all []fold) (inputs []uint64) {
+func (c *checker) inputs(r *run, v int, all []fold, signals map[string]core.Signalled) (inputs []uint64) {
 	for _, in := range r.graph.Tasks[v].Inputs {
 		o := all[in.N].output
 		value, is := c.s.outside.values[o.Digest]
@@ -307,7 +317,7 @@ func (c *checker) inputs(r *run, v int, all []fold) (inputs []uint64) {
 		case call.Kind == messages.CallSleep:
 			value = ofSleep
 		case call.Kind == messages.CallEvent:
-			value = r.signals[call.Name].value
+			value = binary.BigEndian.Uint64(signals[call.Name].Bytes)
 		case !is:
 			c.s.Fail("the output of %d of %s is none that an attempt has made", in.N, r.id)
 		}
@@ -330,5 +340,17 @@ const statusAge = 2 * time.Second
 func (c *checker) status(k *call, s *core.Status) {
 	if at, is := c.closed[k.run.id]; is && k.began > at+statusAge && s.State != core.Finished {
 		c.s.Fail("(4) run %s, which has ended at %v, is in the state %d", k.run.id, at, s.State)
+	}
+}
+
+// signal checks that one of several signals of a name counts.
+func (c *checker) signal(r *run, w core.SignalRun, err error) {
+	g := r.signals[w.Name]
+	exists := errors.Is(err, phalanx.ErrExists)
+	if err == nil && g.taken != "" && g.taken != w.Key || exists && g.taken == w.Key {
+		c.s.Fail("(2) the signal %s %q of %s counts, and %q is answered %v", w.Name, g.taken, r.id, w.Key, err)
+	}
+	if g.over = g.over || err == nil || exists; err == nil {
+		g.taken = w.Key
 	}
 }

@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -32,11 +31,11 @@ type run struct {
 	open    int // calls
 }
 
-// signal is one that the run waits for.
+// signal is one that the run waits for. Two clients send another one under the same name.
 type signal struct {
-	key   string
-	value uint64
-	taken bool
+	keys  [2]string
+	taken string // the key of the one that counts, by an answer; "": there was none
+	over  bool   // a client has heard that one counts
 }
 
 // call is a call of a client.
@@ -76,7 +75,7 @@ func (s *service) Plan(over time.Duration, add func(time.Duration, func() string
 		r.graph, r.form = s.randomGraph()
 		for _, c := range r.graph.Calls {
 			if c.Kind == messages.CallEvent {
-				r.signals[c.Name] = &signal{key: fmt.Sprintf("%8d", s.R.IntN(1000)), value: 0}
+				r.signals[c.Name] = &signal{keys: [2]string{fmt.Sprintf("1%7d", s.R.IntN(1000)), fmt.Sprintf("2%7d", s.R.IntN(1000))}}
 			}
 		}
 		add(s.Upto(over*2/3), func() string {
@@ -89,7 +88,9 @@ func (s *service) Plan(over time.Duration, add func(time.Duration, func() string
 				s.After(s.Upto(1500*ms), func() { l.cancel(r) })
 			}
 			for _, name := range slices.Sorted(maps.Keys(r.signals)) {
-				s.After(s.Upto(2000*ms), func() { l.signal(r, name) })
+				for i := range 1 + s.R.IntN(2) {
+					s.After(s.Upto(2000*ms), func() { l.signal(r, name, r.signals[name].keys[i]) })
+				}
 			}
 			s.After(s.Upto(1000*ms), func() { l.look(r) })
 			return fmt.Sprintf("a client wants run %s of %d tasks", r.id, len(r.graph.Tasks))
@@ -202,12 +203,15 @@ func (h *host) call(ev flow.CallerEvent) {
 func (l *workload) returned(k *call, a core.Answer) {
 	s, r := l.s, k.run
 	s.Met(fmt.Sprintf("workflow: %T answered", k.call))
+	if c, is := k.call.(core.SignalRun); is {
+		s.check.signal(r, c, a.Err)
+	}
 	if a.Err != nil {
 		kind := kindOf(a.Err)
 		allowed := kind == phalanx.ErrUnavailable || kind == phalanx.ErrDeadline || kind == phalanx.ErrDeleted && r.forgets
 		switch k.call.(type) {
 		case core.SignalRun:
-			allowed = allowed || kind == phalanx.ErrClosed || kind == phalanx.ErrNotFound
+			allowed = allowed || kind == phalanx.ErrClosed || kind == phalanx.ErrNotFound || kind == phalanx.ErrExists
 		case core.GetStatus, core.CancelRun, core.ResumeRun, core.AttachRun:
 			allowed = allowed || kind == phalanx.ErrNotFound && !r.started || kind == phalanx.ErrNotFound && k.began < s.Now()
 			allowed = allowed || kind == phalanx.ErrClosed
@@ -225,7 +229,7 @@ func (l *workload) returned(k *call, a core.Answer) {
 			s.Fail("(11) %s is run %s, and was %s", r.id, a.Run, r.uid)
 		}
 	}
-	switch c := k.call.(type) {
+	switch k.call.(type) {
 	case core.StartRun:
 		mine()
 		r.started = true
@@ -242,8 +246,6 @@ func (l *workload) returned(k *call, a core.Answer) {
 		r.result = a.Result
 		s.Met(map[bool]string{true: "workflow: run ends well", false: "workflow: run goes back"}[a.Result.Failed == ""])
 		s.check.know(r)
-	case core.SignalRun:
-		r.signals[c.Name].taken = true
 	case core.GetStatus:
 		s.check.status(k, a.Status)
 	case core.CancelRun:
@@ -303,19 +305,13 @@ func (l *workload) cancel(r *run) {
 	l.ask(r, core.CancelRun{ID: r.id, Cause: "somebody wants it"}, 5*time.Second, func(core.Answer) {})
 }
 
-// signal has a client tell a run of an event, until it knows.
-func (l *workload) signal(r *run, name string) {
-	g := r.signals[name]
-	if r.done || g.taken || r.result != nil {
+// signal has a client tell a run of an event, until it knows that one counts.
+func (l *workload) signal(r *run, name, key string) {
+	if g := r.signals[name]; r.done || g.over || r.result != nil {
 		return
 	}
-	bytes := make([]byte, 8)
-	if g.value == 0 {
-		g.value = l.s.R.Uint64() | 1
-	}
-	binary.BigEndian.PutUint64(bytes, g.value)
-	l.ask(r, core.SignalRun{ID: r.id, Name: name, Key: g.key, Bytes: bytes}, 5*time.Second, func(core.Answer) {
-		l.s.After(l.s.Upto(500*ms), func() { l.signal(r, name) })
+	l.ask(r, core.SignalRun{ID: r.id, Name: name, Key: key, Bytes: []byte(key)}, 5*time.Second, func(core.Answer) {
+		l.s.After(l.s.Upto(500*ms), func() { l.signal(r, name, key) })
 	})
 }
 
