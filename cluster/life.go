@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -21,6 +20,7 @@ import (
 	"github.com/phalanx-go/phalanx/directory"
 	"github.com/phalanx-go/phalanx/internal/logging"
 	"github.com/phalanx-go/phalanx/internal/wire"
+	"github.com/phalanx-go/phalanx/node/member"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/protocol/view"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -111,7 +111,7 @@ func (n *Node) begin() (*life, error) {
 }
 
 // join brings the incarnation into a cluster.
-func (l *life) join(ctx context.Context, w way) error {
+func (l *life) join(ctx context.Context, w member.Way) error {
 	n := l.n
 	var err error
 	if l.detector, err = detector.Start(detector.Config{System: n.system, Remote: n.remote, Conns: l.conns, Self: l.id, Clock: n.clock, Log: l.log,
@@ -120,8 +120,8 @@ func (l *life) join(ctx context.Context, w way) error {
 	}
 	l.watching.Store(l.detector)
 	if l.members, err = membership.Start(membership.Config{
-		System: n.system, Remote: n.remote, Self: l.member(), Common: view.Common{Name: n.cfg.Cluster, Wire: wire.Version}, Shards: n.cfg.Shards, Voters: n.cfg.Voters, Seeds: w.seeds, Members: w.known, Restarts: w.restarts,
-		Again: w.waits || w.again && slices.ContainsFunc(slices.Concat(w.seeds, w.known), func(s string) bool { return s != n.remote.Address() }),
+		System: n.system, Remote: n.remote, Self: l.member(), Common: view.Common{Name: n.cfg.Cluster, Wire: wire.Version}, Shards: n.cfg.Shards, Voters: n.cfg.Voters, Seeds: w.Seeds, Members: w.Known, Restarts: w.Restarts,
+		Again: w.JoinsOnly(n.remote.Address()),
 		Clock: n.clock, Log: l.log, OnView: l.learn, OnLease: l.leased, IdleAfter: idleAfter, OnAsked: l.asked, OnHeard: l.heard, OnUnanswered: l.unanswered, Via: l.via, Suspects: l.suspects, OnMajority: l.sees, OnBrought: l.brought, OnMet: l.met, OnFenced: l.onFenced}); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (l *life) join(ctx context.Context, w way) error {
 	if err := l.members.Join(ctx); err != nil {
 		return err
 	}
-	if err := l.entered(ctx); err != nil || w.again || w.waits {
+	if err := l.entered(ctx); err != nil || w.Again || w.Waits {
 		return err
 	}
 	l.awaitRedundancy(ctx)

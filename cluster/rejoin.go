@@ -12,6 +12,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/internal/logging"
+	"github.com/phalanx-go/phalanx/node/member"
 	"github.com/phalanx-go/phalanx/protocol/join"
 )
 
@@ -116,7 +117,7 @@ func (n *Node) rejoin(old *life) *actors.NodeRejoined {
 		l.before = old.totals()
 		ctx, cancel := context.WithTimeout(n.background, join.EnterFor)
 		defer cancel()
-		if ordered, err = n.enter(ctx, l, n.nextWay(way{seeds: n.cfg.Seeds, known: known, again: true})); err != nil {
+		if ordered, err = n.enter(ctx, l, n.nextWay(member.Way{Seeds: n.cfg.Seeds, Known: known, Again: true})); err != nil {
 			l.log.WithError(err).Warn("the node could not join again yet")
 			l.end(true)
 			switch {

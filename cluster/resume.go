@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"syscall"
+
+	"github.com/phalanx-go/phalanx/node/member"
 )
 
 // Resume belongs to a service whose disk remembers a cluster.
@@ -28,85 +30,66 @@ func (n *Node) refused(address string, why error) {
 	}
 }
 
-// way is how an incarnation comes into a cluster.
-type way struct {
-	seeds    []string
-	known    []string // control addresses that are asked as well
-	again    bool     // it was a member before, together with those
-	waits    bool     // it begins no cluster, whoever is asked
-	restarts uint64   // of a cluster that it begins
-}
-
 // resume is what a service decides about the node's way into a cluster. The node's lock guards it.
 type resume struct {
-	next  *way               // of the next incarnation; nil: none was ordered
-	now   *way               // of the incarnation that comes into a cluster; nil: none does
-	leave context.CancelFunc // ends its attempt
+	ways  member.Ways
+	leave context.CancelFunc // ends the attempt of the incarnation that comes into a cluster
 }
 
 // firstWay returns how a node that starts comes into a cluster.
-func (n *Node) firstWay() way {
-	w := way{seeds: n.cfg.Seeds}
+func (n *Node) firstWay() member.Way {
+	resumes := false
+	var known []string
 	for _, s := range n.cfg.Services {
 		if s.Resume != nil {
-			w.waits = true
-			w.known = append(w.known, s.Resume.Addresses...)
+			resumes = true
+			known = append(known, s.Resume.Addresses...)
 		}
 	}
-	if w.waits && len(w.seeds)+len(w.known) == 0 {
-		w.known = []string{n.ControlAddr()} // without any it would begin a cluster
-	}
-	return w
+	return member.FirstWay(n.ControlAddr(), n.cfg.Seeds, known, resumes)
 }
 
 // nextWay returns the way that was ordered, or else w.
-func (n *Node) nextWay(w way) way {
+func (n *Node) nextWay(w member.Way) member.Way {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.resume.next != nil {
-		w, n.resume.next = *n.resume.next, nil
-	}
-	return w
+	return n.resume.ways.Take(w)
 }
 
 // enter brings an incarnation into a cluster, and reports whether another way was ordered meanwhile.
-func (n *Node) enter(ctx context.Context, l *life, w way) (ordered bool, err error) {
+func (n *Node) enter(ctx context.Context, l *life, w member.Way) (ordered bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	n.mu.Lock()
-	if n.resume.next != nil {
+	if n.resume.ways.Ordered() {
 		cancel()
 	}
-	n.resume.now, n.resume.leave = &w, cancel
+	n.resume.ways.Begin(w)
+	n.resume.leave = cancel
 	n.mu.Unlock()
 	err = l.join(ctx, w)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.resume.now, n.resume.leave = nil, nil
-	return n.resume.next != nil, err
+	n.resume.ways.End()
+	n.resume.leave = nil
+	return n.resume.ways.Ordered(), err
 }
 
 // Begin has the node begin a cluster anew, in place of the one that it waits for, or that it is in: then this
 // incarnation ends. The views of the cluster have Restarts, and it knows no object of a cluster before. Only one node of those that were in a cluster may do so:
 // a service decides it that has asked a majority of their disks.
-func (n *Node) Begin(restarts uint64) { n.order(way{restarts: restarts}) }
+func (n *Node) Begin(restarts uint64) { n.order(member.BeginWay(restarts)) }
 
 // Enter has the node enter the cluster of the node at a control address, in place of the one that it waits for, or
 // that it is in: then this incarnation ends.
-func (n *Node) Enter(address string) {
-	n.order(way{known: []string{address}, again: true, waits: true})
-}
+func (n *Node) Enter(address string) { n.order(member.EnterWay(address)) }
 
-func (n *Node) order(w way) {
+func (n *Node) order(w member.Way) {
 	n.mu.Lock()
-	same := func(o *way) bool {
-		return o != nil && o.restarts == w.restarts && o.waits == w.waits && (!w.waits || slices.Contains(slices.Concat(o.seeds, o.known), w.known[0]))
-	}
-	if n.leaving || same(n.resume.now) || same(n.resume.next) {
+	if n.leaving || !n.resume.ways.Order(w) {
 		n.mu.Unlock()
 		return
 	}
-	n.resume.next = &w
 	leave := n.resume.leave
 	n.mu.Unlock()
 	if leave != nil {

@@ -65,7 +65,7 @@ var (
 
 // ofOthers are the folders whose protocols are not the store's: there a reference names its
 // document.
-var ofOthers = []string{"barrier", "protocol/barrier", "sim/barriers", "group", "protocol/group", "sim/groups",
+var ofOthers = []string{"barrier", "protocol/barrier", "sim/barriers", "group", "protocol/group", "sim/groups", "sim/workflows",
 	"workflow", "workflow/worktest", "workflow/internal/disk", "protocol/workflow", "protocol/ledger", "internal/durable", "internal/durable/memory"}
 
 // home is the document of the invariants that a simulator checks, and their section.

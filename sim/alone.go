@@ -24,6 +24,10 @@ func (k Kind) shape(seed uint64) (shape, weather) {
 	if k.cruel(seed) {
 		s.nodes += 4
 	}
+	if k.Durable { // everything may lose its power, and the cluster comes back
+		s.length += 3 * time.Second
+		s.over = s.length
+	}
 	bad := calm
 	bad.spread = time.Millisecond
 	if r.IntN(3) > 0 {

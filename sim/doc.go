@@ -8,8 +8,10 @@
 // streams and flips bits in them. A workload drawn from the seed puts, gets, deletes, restarts,
 // evicts and reduces objects on random nodes.
 //
-// A run can have services beside the store, or alone (service.go), such as packages barriers and
-// groups. A process hosts them over all the lives of its node.
+// A run can have services beside the store, or alone (service.go), such as packages barriers,
+// groups and workflows. A process hosts them over all the lives of its node. A service with disks has a
+// part that is there before the node is a member: if all nodes lose their power, it decides which of
+// them begins the cluster anew, and in a run with such a service all machines come back in the end.
 //
 // In some runs the application's op fails on one source of one Reduce (op.go).
 //

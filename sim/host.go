@@ -19,6 +19,7 @@ type host struct {
 	hung    bool          // the machine handles nothing and keeps messages that come
 	frozen  []func()      // the events that it kept
 	off     bool          // without power: the machine does not even refuse connections
+	retired bool          // it never comes back
 	slow    time.Duration // the machine handles everything late, by up to this time
 
 	troubled time.Duration // a fault strikes the machine until then
@@ -87,7 +88,7 @@ func (h *host) crash(power bool) {
 	h.life = nil
 	n.end(nil)
 	n.w.deaths++
-	n.w.lost = n.w.lost || !n.w.decidable()
+	n.w.lost = n.w.lost || !n.w.durable && !n.w.decidable()
 	if !power {
 		n.disconnect(true)
 	}
@@ -111,6 +112,9 @@ func (n *node) disconnect(control bool) {
 // restart starts the process again if it has ended. A process whose life was removed goes on by
 // itself, with its copies.
 func (h *host) restart() {
+	if h.retired {
+		return
+	}
 	h.off = false
 	if h.life == nil && h.next == nil {
 		h.begin(nil, nil)
@@ -148,6 +152,7 @@ func (n *node) fenced() {
 		k.room, k.born = c.room, w.now
 		kept[c.Object] = k
 	}
+	n.process.ways.End()
 	n.end(&phalanx.Error{Kind: phalanx.ErrFenced, Err: fmt.Errorf("the cluster has removed %s", n.id)})
 	h.life = nil
 	n.disconnect(false)

@@ -12,7 +12,7 @@ import (
 // audit checks the invariants of specification 7, by their numbers.
 type audit struct {
 	w       *world
-	views   map[uint64]string
+	views   map[[2]uint64]string // by how often the cluster was begun anew, and their numbers
 	table   map[int]view.Shard
 	number  uint64    // of the newest view
 	newest  view.View // the view with this number
@@ -48,7 +48,7 @@ type seen struct {
 }
 
 func newAudit(w *world) *audit {
-	return &audit{w: w, views: map[uint64]string{}, table: map[int]view.Shard{}, answers: map[[2]uint64]phalanx.NodeID{}, records: map[phalanx.ObjectID]seen{},
+	return &audit{w: w, views: map[[2]uint64]string{}, table: map[int]view.Shard{}, answers: map[[2]uint64]phalanx.NodeID{}, records: map[phalanx.ObjectID]seen{},
 		before: map[phalanx.ObjectID]before{}, entered: map[phalanx.NodeID]time.Duration{}, left: map[phalanx.NodeID]time.Duration{}}
 }
 
@@ -71,13 +71,21 @@ func (a *audit) fenced(n *node) {
 // owner.
 func (a *audit) view(n *node, v view.View) {
 	s := v.String()
-	if old, ok := a.views[v.Number]; ok && old != s {
+	key := [2]uint64{v.Restarts, v.Number}
+	if old, ok := a.views[key]; ok && old != s {
 		a.w.fail("(14) %s has %s, another node %s", n.id, s, old)
 	}
 	if n.view.Number >= v.Number {
 		a.w.fail("(14) %s goes from view %d to %d", n.id, n.view.Number, v.Number)
 	}
-	a.views[v.Number] = s
+	a.views[key] = s
+	switch {
+	case v.Restarts < a.newest.Restarts: // its members do not know yet that the cluster was begun anew
+		return
+	case v.Restarts > a.newest.Restarts:
+		a.w.met["cluster begun anew"]++
+		a.number, a.table = 0, map[int]view.Shard{}
+	}
 	if a.number != 0 && v.Number == a.number+1 {
 		for i, s := range v.Shards {
 			old := a.table[i]

@@ -31,16 +31,36 @@ type joining struct {
 	answers map[string]joinReply // the last of each seed
 	viewed  bool                 // the core does not know the view yet
 	ready   bool                 // the node may serve
+
+	restarts uint64 // of a cluster that it begins
 }
 
 func newJoining(n *node, known []string) joining {
-	c := join.Config{Self: n.id, Members: known, AskFor: askFor, Again: known != nil}
-	for i := range max(2, n.w.shape.nodes+n.w.shape.joins) {
-		if name := hostName(i); name != n.host.name && len(n.w.nodes) > 0 { // the very first node begins the cluster
-			c.Seeds = append(c.Seeds, name)
+	p := n.process
+	way := member.Way{Known: known, Again: known != nil}
+	if len(n.w.nodes) > 0 { // the very first node begins the cluster
+		way.Seeds = n.w.seeds(n.host)
+	}
+	if known == nil {
+		way = member.FirstWay(n.host.name, way.Seeds, p.known, p.resumes)
+	}
+	way = p.ways.Take(way)
+	p.ways.Begin(way)
+	c := join.Config{Self: n.id, Seeds: way.Seeds, Members: way.Known, AskFor: askFor, Again: way.JoinsOnly(n.host.name)}
+	if known != nil && way.Again { // it may have been the only member that it knew
+		c.Again = true
+	}
+	return joining{core: join.New(c), known: known, answers: map[string]joinReply{}, restarts: way.Restarts}
+}
+
+// seeds returns the seeds of the node on a machine.
+func (w *world) seeds(h *host) (all []string) {
+	for i := range max(2, w.shape.nodes+w.shape.joins) {
+		if name := hostName(i); name != h.name {
+			all = append(all, name)
 		}
 	}
-	return joining{core: join.New(c), known: known, answers: map[string]joinReply{}}
+	return all
 }
 
 // deadline returns when a node that is not ready gives up, by its clock.
@@ -58,7 +78,7 @@ func (n *node) joins(ev join.Event) {
 		case join.Ask:
 			n.inquire(e)
 		case join.Boot:
-			n.stepView(view.Boot{Now: n.clock()})
+			n.stepView(view.Boot{Restarts: n.joining.restarts, Now: n.clock()})
 		case join.Enter:
 			v := n.joining.answers[e.Seed].view
 			n.stepView(view.Learn{From: n.joining.answers[e.Seed].says.From, View: v, Now: n.clock()})
@@ -66,11 +86,15 @@ func (n *node) joins(ev join.Event) {
 			n.stepView(view.Propose{Command: view.AddMember{Member: n.asMember(), Replaces: old.ID}, Now: n.clock()})
 		case join.Ready:
 			n.joining.ready = true
+			n.process.ways.End()
 			if !n.view.Has(n.id) {
 				n.w.fail("%s is ready, and is no member of %v", n.id, n.view)
 			}
 		case join.Met:
-			n.w.fail("%s has met the cluster of %s at %s", n.id, e.Cluster, e.At)
+			if !n.w.durable { // else the one of an earlier number ends
+				n.w.fail("%s has met the cluster of %s at %s", n.id, e.Cluster, e.At)
+			}
+			n.w.met["another cluster met"]++
 		case join.Abandon:
 			if n.joining.ready {
 				n.w.fail("%s is ready, and abandons its cluster", n.id)

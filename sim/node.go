@@ -131,6 +131,7 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied, known []string) *node {
 		gone: map[phalanx.NodeID]bool{}, refusing: map[phalanx.NodeID]bool{}, table: copies.NewTable(), owns: map[phalanx.ObjectID]*own{}, fetches: map[phalanx.ObjectID]*fetcher{}, in: map[uint64]*incoming{}}
 	if h.process == nil {
 		h.process = &Process{w: w, host: h, born: w.now, ticks: make([]time.Duration, len(w.services))}
+		h.process.started()
 	}
 	n.process = h.process
 	n.joining = newJoining(n, known)

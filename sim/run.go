@@ -77,6 +77,7 @@ type world struct {
 	listens  bool          // a message that is sent now may be one too many
 
 	alone    bool
+	durable  bool          // a service has disks: a cluster that has ended is begun anew
 	every    time.Duration // nodes look at their timers so often
 	services []*World
 	features []string // names of the services
@@ -158,6 +159,9 @@ func Run(cfg Config) (res Result) {
 		w.every = aloneEvery
 		w.shape, bad = cfg.Services[0].shape(cfg.Seed)
 	}
+	if slices.ContainsFunc(cfg.Services, func(k Kind) bool { return k.Durable }) && !w.alone {
+		w.shape.faults = min(w.shape.faults, bounded) // a cluster that is begun anew knows no object of the one before
+	}
 	w.shape.over = max(w.shape.over, w.shape.length/2)
 	if len(cfg.Services) > 0 && w.shape.faults == bounded && !w.alone {
 		w.shape.length += w.shape.length / 4 // faults come one after the other
@@ -198,7 +202,7 @@ func (w *world) calm() {
 		end()
 	}
 	for _, h := range w.hosts {
-		if h.life == nil && (h.off || w.running() < 3) && w.fate.IntN(2) == 0 {
+		if h.life == nil && (h.off || w.running() < 3) && w.fate.IntN(2) == 0 || w.durable {
 			h.restart()
 		}
 	}
@@ -273,7 +277,7 @@ func (w *world) waiting() string {
 func (w *world) finish() {
 	w.until(w.now+settled, func() bool { return w.planned == 0 })
 	if what := w.heal(); what != "" {
-		w.lost = w.lost || w.shape.faults == crowded && !w.decidable() // late messages of dead nodes may have changed the voters
+		w.lost = w.lost || w.shape.faults == crowded && !w.durable && !w.decidable() // late messages of dead nodes may have changed the voters
 		if w.lost {
 			w.met["majority of the voters lost"]++
 			if w.alone {

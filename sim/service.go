@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/member"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
@@ -42,12 +43,25 @@ type Service interface {
 	GiveUp() (silent bool)
 }
 
+// Resumer is a Service with a part that is there before its node is a member, such as a disk, and that decides how the node
+// comes into a cluster.
+type Resumer interface {
+	// Started begins the service's part of a process, before its node joins. resumes says that a disk of the process belongs
+	// to a cluster, and known are addresses of other nodes of that.
+	Started(p *Process) (known []string, resumes bool)
+	// Posted gives the service a message to its address.
+	Posted(p *Process, from string, m any)
+	// Quiet reports whether a node sends m also while there is nothing to do.
+	Quiet(m any) bool
+}
+
 // Kind is a service that a run can have.
 type Kind struct {
 	Name    string // of the feature in the view
 	New     func(*World) Service
 	Crowded bool // alone: a fault does not wait for the last one to end
 	Managed bool // alone: some runs have more nodes, and many of them die at once
+	Durable bool // it has disks: after the faults all machines run again, and a cluster that has ended is begun anew
 }
 
 // World is a service's access to a run.
@@ -59,7 +73,8 @@ type World struct {
 	w       *world
 	number  int
 	service Service
-	silent  bool // the service must send nothing
+	resumer Resumer // the same; nil: it is none
+	silent  bool    // the service must send nothing
 }
 
 // newServices begins the services of a run.
@@ -67,6 +82,8 @@ func (w *world) newServices(kinds []Kind) {
 	for i, k := range kinds {
 		s := &World{R: rand.New(rand.NewPCG(w.seed, 0x5be0cd19137e2179+uint64(i))), Alone: w.alone, cruel: w.shape.faults == excessive || w.alone && k.cruel(w.seed), w: w, number: i}
 		s.service = k.New(s)
+		s.resumer, _ = s.service.(Resumer)
+		w.durable = w.durable || k.Durable
 		w.services = append(w.services, s)
 		w.features = append(w.features, k.Name)
 	}
@@ -113,6 +130,9 @@ func (s *World) Failf(format string, args ...any) {
 	}
 	s.w.fail(format, args...)
 }
+
+// Fail ends the run, also one that lost a majority of the voters: the service promises more than that.
+func (s *World) Fail(format string, args ...any) { s.w.fail(format, args...) }
 
 // Well reports whether a process works, and is a member.
 func (s *World) Well(p *Process) bool {
@@ -168,6 +188,51 @@ func (s *World) Crash(all ...*Process) bool {
 	return true
 }
 
+// Blackout has all machines lose their power at once, as soon as the run's bounds allow it. Each comes back within back, and
+// comes says which do.
+func (s *World) Blackout(back time.Duration, comes func(name string) bool) {
+	w := s.w
+	w.strike(func() {
+		for _, h := range w.hosts {
+			if h.process == nil && h.life == nil {
+				continue
+			}
+			h.struck(w.now)
+			h.crash(true)
+			if !comes(h.name) {
+				w.mends = append(w.mends, h.spared)
+				continue
+			}
+			w.over(s.Upto(back), func() {
+				h.spared()
+				h.restart()
+			})
+		}
+	})
+}
+
+// Retire ends a process for good: its machine never comes back. It reports whether the run's bounds allow that.
+func (s *World) Retire(p *Process) bool {
+	h := p.host
+	if s.w.calmed || !s.w.dispensable(h) || s.w.running() < 4 {
+		return false
+	}
+	h.retired = true
+	h.struck(s.w.now)
+	h.crash(true)
+	return true
+}
+
+// Reboot ends a process, which begins again after a while, as a supervisor does with one that has ended itself.
+func (s *World) Reboot(p *Process) {
+	h := p.host
+	h.crash(false)
+	s.After(s.Upto(500*time.Millisecond), h.restart)
+}
+
+// Seeds returns the seeds of a process.
+func (s *World) Seeds(p *Process) []string { return s.w.seeds(p.host) }
+
 // To has a process do something, later if it hangs.
 func (s *World) To(p *Process, f func()) { p.run(f) }
 
@@ -207,6 +272,28 @@ func (s *World) Send(p *Process, to phalanx.NodeID, m any) {
 	})
 }
 
+// Post sends a message to the service at an address, whichever process is there by then.
+func (s *World) Post(p *Process, to string, m any) {
+	w, from, dest := s.w, p.host, s.w.named(to)
+	if dest == nil {
+		return
+	}
+	w.overhear(phalanx.NodeID(from.name), phalanx.NodeID(to), letter{s.number, m})
+	w.trace.say(w.now, from.name, "-> %s %T%+v", to, m, m)
+	decode := w.encode(phalanx.NodeID(from.name), phalanx.NodeID(to), letter{s.number, m})
+	w.weathered(func() {
+		q := dest.process
+		if q == nil || !w.linked(from, dest) {
+			w.met["message cut off"]++
+			return
+		}
+		q.hear(func() {
+			s.resumer.Posted(q, from.name, decode())
+			w.happened(q, "letter")
+		})
+	})
+}
+
 // Process is a program on a machine. It runs one life of a node after the other, and the services,
 // which outlive a removal from the cluster.
 type Process struct {
@@ -219,6 +306,45 @@ type Process struct {
 	born  time.Duration   // its clock starts here
 	ticks []time.Duration // when each service gets its next tick; 0: never
 	idle  int             // successive ticks at the same time
+
+	ways    member.Ways
+	known   []string // nodes of the cluster that a disk of it belongs to
+	resumes bool     // there is such a disk
+}
+
+// Name returns the name of the process's machine, which is its address.
+func (p *Process) Name() string { return p.host.name }
+
+// Begin has the node begin a cluster anew, in place of the one that it is in or waits for.
+func (p *Process) Begin(restarts uint64) { p.order(member.BeginWay(restarts)) }
+
+// Enter has the node enter the cluster of the node at an address, in place of the one that it is in or waits for.
+func (p *Process) Enter(address string) { p.order(member.EnterWay(address)) }
+
+// order has the process's next incarnation go a way. This one ends.
+func (p *Process) order(w member.Way) {
+	p.w.after(0, func() {
+		p.run(func() {
+			n := p.host.life
+			if n != nil && n.going || !p.ways.Order(w) {
+				return
+			}
+			if n != nil {
+				p.w.met["incarnation ends for another cluster"]++
+				n.fenced()
+			}
+		})
+	})
+}
+
+// started begins the services' parts of a process.
+func (p *Process) started() {
+	for _, s := range p.w.services {
+		if s.resumer != nil {
+			known, resumes := s.resumer.Started(p)
+			p.known, p.resumes = append(p.known, known...), p.resumes || resumes
+		}
+	}
 }
 
 // Now returns the time by the process's clock.

@@ -65,6 +65,8 @@ func (c Config) Replay() string {
 	s := fmt.Sprintf("--seed %d", c.Seed)
 	if c.Alone {
 		s = "--" + c.Services[0].Name + " " + s
+	} else if slices.ContainsFunc(c.Services, func(k Kind) bool { return k.Durable }) {
+		s = "--together " + s
 	}
 	if c.Calm {
 		s += " --calm"

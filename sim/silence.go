@@ -35,7 +35,8 @@ func (w *world) overhear(from, to phalanx.NodeID, m any) {
 	switch m := m.(type) {
 	case toView, pushView, beat, reply, joinReply:
 	case letter:
-		if w.services[m.service].silent {
+		s := w.services[m.service]
+		if s.silent && (s.resumer == nil || !s.resumer.Quiet(m.message)) {
 			w.fail("(26) the world has nothing left to do, and %s sends %T%+v to %s", from, m.message, m.message, to)
 		}
 	case carried:

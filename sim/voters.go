@@ -20,6 +20,9 @@ func (w *world) decides(want func(*node) bool) bool {
 	var form view.Form
 	var decided [][]phalanx.NodeID
 	for _, n := range w.nodes { // also ended nodes
+		if n.view.Restarts != w.audit.newest.Restarts {
+			continue // of a cluster that was begun anew since
+		}
 		index, all := n.core.Quorums()
 		if f := n.view.Form(); f > form || f == form && index > newest {
 			form, newest, decided = f, index, all
@@ -29,6 +32,9 @@ func (w *world) decides(want func(*node) bool) bool {
 	apart := slices.ContainsFunc(decided, func(voters []phalanx.NodeID) bool { return !w.most(voters, awake) })
 	quorums := append(decided, w.audit.newest.Voters)
 	for _, n := range w.nodes {
+		if n.view.Restarts != w.audit.newest.Restarts {
+			continue
+		}
 		if to, since := n.core.Changing(n.clock()); to != nil && (since < justBegun || apart || w.shape.faults == crowded) {
 			quorums = append(quorums, to)
 		}

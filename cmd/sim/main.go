@@ -27,6 +27,7 @@ import (
 	"github.com/phalanx-go/phalanx/sim"
 	"github.com/phalanx-go/phalanx/sim/barriers"
 	"github.com/phalanx-go/phalanx/sim/groups"
+	"github.com/phalanx-go/phalanx/sim/workflows"
 )
 
 // garbage is how much the heap may grow until the next collection, in percent of what is
@@ -76,6 +77,8 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags.BoolVar(&o.all, "all", false, "go on after a failure")
 	onlyBarriers := flags.Bool("barriers", false, "use partial barriers, and nothing else")
 	onlyGroups := flags.Bool("groups", false, "use groups that can be revoked, and nothing else")
+	onlyWorkflows := flags.Bool("workflows", false, "use workflows, and nothing else")
+	together := flags.Bool("together", false, "use workflows, and everything else")
 	flags.StringVarP(&o.output, "output", "o", "text", "text or json")
 	verbose := flags.BoolP("verbose", "v", false, "print everything that happens")
 	if err := flags.Parse(args); err != nil {
@@ -88,15 +91,23 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	if *verbose {
 		o.trace, o.workers = out, 1
 	}
-	switch o.alone = *onlyBarriers || *onlyGroups; {
-	case *onlyBarriers && *onlyGroups:
-		return errors.New("--barriers and --groups exclude each other")
-	case *onlyBarriers:
-		o.services = []sim.Kind{barriers.Kind}
-	case *onlyGroups:
-		o.services = []sim.Kind{groups.Kind}
-	default:
-		o.services = []sim.Kind{barriers.Kind, groups.Kind}
+	o.services = []sim.Kind{barriers.Kind, groups.Kind}
+	for _, only := range []struct {
+		is   bool
+		kind sim.Kind
+	}{{*onlyBarriers, barriers.Kind}, {*onlyGroups, groups.Kind}, {*onlyWorkflows, workflows.Kind}} {
+		switch {
+		case only.is && o.alone:
+			return errors.New("--barriers, --groups and --workflows exclude each other")
+		case only.is:
+			o.alone, o.services = true, []sim.Kind{only.kind}
+		}
+	}
+	if *together {
+		if o.alone {
+			return errors.New("--together is without another kind alone")
+		}
+		o.services = append(o.services, workflows.Kind)
 	}
 	sum := collect(o, start(ctx, o), progress)
 	if o.output == "json" {

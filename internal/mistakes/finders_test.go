@@ -29,7 +29,7 @@ const (
 )
 
 // enoughSeeds are how many seeds a simulation runs for a mistake.
-var enoughSeeds = map[Finder]int{Store: 5_000, Barriers: 20_000, Groups: 20_000}
+var enoughSeeds = map[Finder]int{Store: 5_000, Barriers: 20_000, Groups: 20_000, Workflows: 2_000}
 
 // built are programs with all mistakes.
 type built struct {

@@ -26,14 +26,15 @@ type Finder string
 
 // The simulations, and the tests of the mistake's own package.
 const (
-	Tests    Finder = ""
-	Store    Finder = "sim"
-	Barriers Finder = "sim/barriers"
-	Groups   Finder = "sim/groups"
+	Tests     Finder = ""
+	Store     Finder = "sim"
+	Barriers  Finder = "sim/barriers"
+	Groups    Finder = "sim/groups"
+	Workflows Finder = "sim/workflows"
 )
 
 // Simulates reports whether f runs seeds, and not tests.
-func (f Finder) Simulates() bool { return f == Store || f == Barriers || f == Groups }
+func (f Finder) Simulates() bool { return f == Store || f == Barriers || f == Groups || f == Workflows }
 
 // Package returns the folder of the tests, and the pattern of their names, which may be "".
 func (f Finder) Package() (folder, pattern string) {
@@ -62,5 +63,5 @@ func survivor(why string, m Mistake) Mistake {
 
 // All returns all mistakes. The number of a mistake is its place, counted from 1.
 func All() []Mistake {
-	return slices.Concat(inNode, inDirectory, inTransfer, inReduce, inMembership, inReplica, inBarriers, inGroups, inHosts, inLedger, aroundLedger, inControllers)
+	return slices.Concat(inNode, inDirectory, inTransfer, inReduce, inMembership, inReplica, inBarriers, inGroups, inHosts, inLedger, aroundLedger, inControllers, inWorkflows)
 }

@@ -26,5 +26,5 @@
 // package says; effects of the protocol's core come inside FromReplica, and its answers go in ForReplica.
 // After Halted the replica is over, and the Core goes on without. A Core is not safe for concurrent use.
 //
-// Hosts: workflow/internal/keeper.
+// Hosts: workflow/internal/keeper, sim/workflows.
 package ledger

@@ -127,6 +127,21 @@ func TestEmptyFolderIsAnotherDisk(t *testing.T) {
 	})
 }
 
+// Of two disks of one host the one goes that is away: that of a folder in whose place there is an empty one.
+func TestTheDiskThatIsAwayGoesFromAHost(t *testing.T) {
+	w := three(t, 3)
+	b := w.named("b")
+	b.kill()
+	b.folder = w.folder()
+	b.start()
+	w.run(time.Second)
+	w.named("a").leaving = true // only the new disk is there to follow it
+	w.changeView()
+	w.until("group with both disks of b", 5*time.Second, func() bool { return w.voters() == "[b c none]" })
+	w.node("d", "4").start()
+	w.until("replacement of the old disk of b", 8*time.Second, func() bool { return w.voters() == "[b c d]" })
+}
+
 // A disk whose write fails is replaced at once.
 func TestFailedDiskIsReplaced(t *testing.T) {
 	w := three(t, 4)

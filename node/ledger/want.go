@@ -112,14 +112,19 @@ func (c *Core) chosen(all []*disk) []uint64 {
 }
 
 // spread replaces one of two voters on one host by a disk on another one, if there is one: at first disks
-// come one after the other, and those that were there first were chosen.
+// come one after the other, and those that were there first were chosen. The one that is away goes, such as the
+// disk of a folder in whose place there is an empty one.
 func (c *Core) spread(all []*disk, voters []uint64) []uint64 {
-	hosts := map[string]bool{c.cfg.Host: true}
+	on := map[string]uint64{c.cfg.Host: c.id}
 	for _, id := range voters {
 		d := c.disks[diskOf(id)]
-		if d.host == "" || !hosts[d.host] || id == c.id {
-			hosts[d.host] = true
+		other, taken := on[d.host]
+		if d.host == "" || !taken || id == c.id {
+			on[d.host] = id
 			continue
+		}
+		if silent := d.node != "" && c.disks[diskOf(other)].node == ""; other != c.id && (silent || c.state(other) < c.state(id)) {
+			on[d.host], id = id, other
 		}
 		if spares := c.spares(all, voters); len(spares) > 0 && !c.onHost(voters, spares[0].host) {
 			return append(without(voters, []uint64{id}), spares[0].replica)

@@ -161,3 +161,25 @@ func TestWelcome(t *testing.T) {
 		}
 	}
 }
+
+func TestWays(t *testing.T) {
+	if w := FirstWay("a:1", nil, nil, true); !w.JoinsOnly("a:1") || !reflect.DeepEqual(w.Known, []string{"a:1"}) {
+		t.Errorf("a disk of a cluster and nobody to ask: %+v", w)
+	}
+	if w := FirstWay("a:1", []string{"a:1", "b:1"}, nil, false); w.JoinsOnly("a:1") {
+		t.Errorf("a node that starts for the first time begins no cluster: %+v", w)
+	}
+	if (Way{Known: []string{"a:1"}, Again: true}).JoinsOnly("a:1") {
+		t.Error("a node that was alone cannot begin its cluster again")
+	}
+	var all Ways
+	first := FirstWay("a:1", []string{"b:1"}, nil, true)
+	all.Begin(first)
+	if all.Order(EnterWay("b:1")) || !all.Order(EnterWay("c:1")) || all.Order(EnterWay("c:1")) || !all.Order(BeginWay(2)) {
+		t.Error("an order counts if no incarnation goes that way, or will")
+	}
+	all.End()
+	if w := all.Take(first); w.Restarts != 2 || w.JoinsOnly("a:1") || all.Ordered() || !reflect.DeepEqual(all.Take(first), first) {
+		t.Errorf("%+v", w)
+	}
+}

@@ -11,5 +11,5 @@
 // A Caller guarantees that each call ends once: with the controller's answer, or with an error that says which node has
 // not answered or why none could. A call that is repeated has the same key, so that it takes effect once.
 //
-// Hosts: workflow.
+// Hosts: workflow, sim/workflows.
 package workflow

@@ -21,8 +21,9 @@ type Tenure struct {
 	over  bool
 
 	// what was asked of the ledger
-	number uint64
-	looks  map[uint64]func([]ledger.Row)
+	number  uint64
+	looks   map[uint64]func([]ledger.Row)
+	visible visible
 
 	// until the controller has what is active
 	active  []string // uids, of runs that are yet to be read
@@ -48,7 +49,7 @@ const loadAtOnce = 64
 func NewTenure(cfg core.ControllerConfig, codec Codec, now time.Duration) *Tenure {
 	cfg.Work = codec.Work
 	return &Tenure{codec: codec, core: core.NewController(cfg, now), now: now, loading: true,
-		looks: map[uint64]func([]ledger.Row){}, callers: map[core.Caller]client{}, asked: map[client]core.Caller{}}
+		looks: map[uint64]func([]ledger.Row){}, visible: visible{asked: map[uint64]uint64{}}, callers: map[core.Caller]client{}, asked: map[client]core.Caller{}}
 }
 
 // Begin returns the first effects.
@@ -78,11 +79,15 @@ func (t *Tenure) Step(now time.Duration, ev TenureEvent) []TenureEffect {
 			then(ev.Rows)
 		}
 	case Appended:
+		t.visible.appended = max(t.visible.appended, ev.Number)
 		t.step(core.Durable{Number: ev.Number})
 	case Ended:
 		t.end()
 	case Assured:
-		t.step(core.Confirmed{Number: ev.Number})
+		if own := t.visible.assured(ev.Number); !own {
+			t.step(core.Confirmed{Number: ev.Number})
+		}
+		t.lookAgain()
 	case Asked:
 		t.ask(ev)
 	case Unasked:
@@ -116,7 +121,8 @@ func (t *Tenure) take() []TenureEffect {
 func (t *Tenure) look(ranges []Range, then func([]ledger.Row)) {
 	t.number++
 	t.looks[t.number] = then
-	t.emit(Look{Number: t.number, Ranges: ranges})
+	t.visible.late = append(t.visible.late, lateLook{Look{Number: t.number, Ranges: ranges}, t.visible.appended})
+	t.lookAgain()
 }
 
 // step gives the controller an event, and passes on what it wants.
@@ -136,6 +142,7 @@ func (t *Tenure) step(ev core.ControlEvent) {
 		case core.Read:
 			t.look(rangesFor(e), func(rows []ledger.Row) { t.found(e, rows) })
 		case core.Confirm:
+			t.visible.asks(e.Number)
 			t.emit(AskSure(e))
 		case core.Send:
 			t.emit(Tell{To: e.To, Message: e.Message})
@@ -360,7 +367,7 @@ func (t *Tenure) end() {
 		k := t.callers[id]
 		t.emit(Respond{To: k.from, Reply: Reply{Number: k.number, Again: true, Answer: core.Answer{Err: over()}}})
 	}
-	t.looks, t.callers, t.asked, t.active = nil, nil, nil, nil
+	t.looks, t.callers, t.asked, t.active, t.visible = nil, nil, nil, nil, visible{}
 }
 
 func over() error {

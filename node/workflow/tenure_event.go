@@ -17,7 +17,8 @@ type (
 		Failed string
 	}
 
-	// Appended says that the Appends up to Number are durable, and can be read.
+	// Appended says that the Appends up to Number are durable. They can be read once an AskSure is answered that comes
+	// after this.
 	Appended struct{ Number uint64 }
 
 	// Ended says that the tenure is over, or that an Append or a Sure was refused.

@@ -29,3 +29,39 @@ func TestResultThatCannotBeRead(t *testing.T) {
 		t.Errorf("%+v", effects[0])
 	}
 }
+
+// Rows that are durable are asked for once the ledger says that they can be read.
+func TestALookWaitsForWhatIsDurable(t *testing.T) {
+	tenure := NewTenure(core.ControllerConfig{Epoch: 1}, blind{}, 0)
+	var asked []uint64 // AskSures
+	looks := func(effects []TenureEffect) (n int) {
+		for len(effects) > 0 {
+			e := effects[0]
+			effects = effects[1:]
+			switch e := e.(type) {
+			case Look:
+				n++
+				effects = append(effects, tenure.Step(0, Looked{Number: e.Number})...)
+			case AskSure:
+				asked = append(asked, e.Number)
+			}
+		}
+		return n
+	}
+	asks := func(id string) []TenureEffect {
+		return tenure.Step(0, Asked{From: "b", Request: Request{Number: uint64(id[0]), Patience: 1, Call: core.GetStatus{ID: id}}})
+	}
+	if n := looks(tenure.Begin()); n == 0 || len(asked) > 0 {
+		t.Fatalf("%d looks, asks %v: the disk has all rows as the tenure begins", n, asked)
+	}
+	if n := looks(asks("r")); n != 1 || len(asked) > 0 {
+		t.Fatalf("%d looks, asks %v: nothing was appended", n, asked)
+	}
+	tenure.Step(0, Appended{Number: 1})
+	if n := looks(asks("s")); n != 0 || len(asked) != 1 {
+		t.Fatalf("%d looks, asks %v: what was appended cannot be read yet", n, asked)
+	}
+	if n := looks(tenure.Step(0, Assured{Number: asked[0]})); n != 1 {
+		t.Errorf("%d looks, and all can be read", n)
+	}
+}

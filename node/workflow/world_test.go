@@ -112,6 +112,7 @@ type leader struct {
 	epoch  uint64
 	over   bool
 	queue  []workflow.Append
+	late   []workflow.Append // they are durable, and cannot be read yet
 }
 
 func newWorld(t *testing.T, seed int) *world {
@@ -334,7 +335,7 @@ func (w *world) newTenure() {
 		if l := m.lead; l != nil {
 			m.lead = nil
 			l.over = true
-			for _, a := range l.queue[:w.r.IntN(len(l.queue)+1)] {
+			for _, a := range append(l.late, l.queue[:w.r.IntN(len(l.queue)+1)]...) {
 				w.apply(a)
 			}
 			l.carryOut(l.tenure.Step(w.now, workflow.Ended{}))
@@ -346,6 +347,14 @@ func (w *world) newTenure() {
 	w.trace("%s leads in epoch %d", m.id, w.epoch)
 	m.lead.carryOut(m.lead.tenure.Begin())
 	m.lead.step(workflow.View{Members: core.Members{View: core.ViewNumber{Number: 1}, Nodes: w.ids()}})
+}
+
+// show has Appends up to a number be read.
+func (l *leader) show(number uint64) {
+	for !l.over && len(l.late) > 0 && l.late[0].Number <= number {
+		l.m.w.apply(l.late[0])
+		l.late = l.late[1:]
+	}
 }
 
 func (w *world) apply(a workflow.Append) {
@@ -398,9 +407,10 @@ func (l *leader) carryOut(effects []workflow.TenureEffect) {
 			l.queue = append(l.queue, e)
 			w.after(time.Duration(1+w.r.IntN(10))*ms, func() {
 				for !l.over && len(l.queue) > 0 && l.queue[0].Number <= e.Number { // others of the same sync as well
-					w.apply(l.queue[0])
+					l.late = append(l.late, l.queue[0])
 					l.queue = l.queue[1:]
 				}
+				w.after(time.Duration(w.r.IntN(10))*ms, func() { l.show(e.Number) })
 				if !l.over {
 					l.step(workflow.Appended{Number: e.Number})
 				}
@@ -408,7 +418,14 @@ func (l *leader) carryOut(effects []workflow.TenureEffect) {
 		case workflow.Look:
 			later(workflow.Looked{Number: e.Number, Rows: w.look(e)})
 		case workflow.AskSure:
-			later(workflow.Assured(e))
+			w.after(time.Duration(w.r.IntN(5))*ms, func() {
+				if !l.over {
+					if len(l.late) > 0 {
+						l.show(l.late[len(l.late)-1].Number)
+					}
+					l.step(workflow.Assured(e))
+				}
+			})
 		case workflow.Tell:
 			if o, is := e.Message.(core.Order); is {
 				g := o.Of.(*messages.Graph)

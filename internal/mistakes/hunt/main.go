@@ -17,6 +17,7 @@ import (
 	"github.com/phalanx-go/phalanx/sim"
 	"github.com/phalanx-go/phalanx/sim/barriers"
 	"github.com/phalanx-go/phalanx/sim/groups"
+	"github.com/phalanx-go/phalanx/sim/workflows"
 )
 
 func main() {
@@ -68,6 +69,8 @@ func run(by mistakes.Finder, seed uint64) (r sim.Result) {
 		return sim.Run(sim.Config{Seed: seed, Services: []sim.Kind{barriers.Kind}, Alone: true})
 	case mistakes.Groups:
 		return sim.Run(sim.Config{Seed: seed, Services: []sim.Kind{groups.Kind}, Alone: true})
+	case mistakes.Workflows:
+		return sim.Run(sim.Config{Seed: seed, Services: []sim.Kind{workflows.Kind}, Alone: true})
 	}
 	return sim.Result{Err: fmt.Errorf("%s is no simulation", by)}
 }

@@ -1,0 +1,294 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/messages"
+	lnode "github.com/phalanx-go/phalanx/node/ledger"
+	flow "github.com/phalanx-go/phalanx/node/workflow"
+	"github.com/phalanx-go/phalanx/protocol/leave"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
+	"github.com/phalanx-go/phalanx/sim"
+)
+
+const ms = time.Millisecond
+
+// Kind is the workflows as a service of a run.
+var Kind = sim.Kind{Name: "workflows", Crowded: true, Durable: true, New: func(w *sim.World) sim.Service {
+	s := &service{World: w, hosts: map[*sim.Process]*host{}, machines: map[string]*machine{}}
+	s.outside = newOutside(s)
+	s.check = newChecker(s)
+	s.work = newWorkload(s)
+	return s
+}}
+
+// service hosts the cores.
+type service struct {
+	*sim.World
+	hosts      map[*sim.Process]*host
+	machines   map[string]*machine
+	disks      uint64 // folders that there were
+	stream     uint64 // the number of the last snapshot
+	sacrificed bool   // a disk was lost for good
+	calm       bool   // the workload and the faults are over
+	outside    *outside
+	check      *checker
+	work       *workload
+}
+
+// host is the service's part of a process: the keeper of the ledger, the executor and the calls of clients.
+type host struct {
+	*service
+	p       *sim.Process
+	machine *machine
+	over    bool
+
+	keeper keeper
+
+	self     phalanx.NodeID // of the incarnation that members know; "": there was none yet
+	view     core.Members
+	member   *flow.Member // of that incarnation
+	life     uint64       // counts incarnations
+	attempts map[core.AttemptID]*attempt
+	follows  flow.Follows
+	caller   *flow.Caller
+	calls    map[uint64]*call
+	number   uint64 // of the last call
+}
+
+// Started opens the machine's folder.
+func (s *service) Started(p *sim.Process) ([]string, bool) {
+	h := &host{service: s, p: p, machine: s.machineOf(p.Name()), attempts: map[core.AttemptID]*attempt{}, caller: flow.NewCaller(), calls: map[uint64]*call{}}
+	h.number = s.R.Uint64() >> 16 // numbers of an earlier process of the same name may be under way
+	s.hosts[p] = h
+	h.open()
+	return h.resumes()
+}
+
+// Learned gives the cores a view. A new incarnation is another member: what the one before has run is lost.
+func (s *service) Learned(p *sim.Process) {
+	h, v, self := s.hosts[p], p.View, p.Self
+	h.post(func() {
+		h.ledger(lnode.Viewed{Self: self, Number: v.Number, Restarts: v.Restarts, Begun: v.Cluster == self, Members: ledgerMembers(v.Members)})
+		if h.over {
+			return
+		}
+		if h.member == nil || h.self != self {
+			h.rebirth(self)
+		}
+		nodes, _ := v.IDs(Kind.Name)
+		h.view = core.Members{View: core.ViewNumber{Boot: v.Restarts, Number: v.Number}, Nodes: nodes}
+		if c := h.keeper.controller; c != nil {
+			c.step(flow.View{Members: h.view})
+		}
+		h.call(flow.Around{Self: self, Nodes: nodes})
+	})
+}
+
+// Leased tells the cores of the lease.
+func (s *service) Leased(p *sim.Process, until time.Duration) {
+	h := s.hosts[p]
+	h.post(func() {
+		h.ledger(lnode.Leased{Until: until})
+		if h.member != nil {
+			h.local(flow.Local{Event: core.Leased{Until: until}})
+		}
+		if len(h.attempts) > 0 {
+			p.Want()
+		}
+	})
+}
+
+// The kinds of messages.
+const (
+	isHello = iota
+	isLetter
+	isRows
+	isTaken
+	isWorkflow
+)
+
+// letter is a message about workflows.
+type letter struct{ any }
+
+// Encode returns a message as nodes send it.
+func (s *service) Encode(from, to phalanx.NodeID, m any) ([]byte, error) {
+	var kind byte
+	var p proto.Message
+	switch m := m.(type) {
+	case lnode.Hello:
+		kind, p = isHello, messages.LedgerHelloToProto(m)
+	case *messages.LedgerLetter:
+		kind, p = isLetter, m
+	case *messages.LedgerRows:
+		kind, p = isRows, m
+	case *messages.LedgerRowsTaken:
+		kind, p = isTaken, m
+	case letter:
+		w, err := messages.WorkflowToProto(from, to, m.any)
+		if err != nil {
+			return nil, err
+		}
+		kind, p = isWorkflow, w
+	}
+	b, err := proto.Marshal(p)
+	return append([]byte{kind}, b...), err
+}
+
+// Decode is the inverse of Encode.
+func (s *service) Decode(b []byte) (any, error) {
+	kind, b := b[0], b[1:]
+	switch kind {
+	case isHello:
+		m := &messages.LedgerHello{}
+		if err := proto.Unmarshal(b, m); err != nil {
+			return nil, err
+		}
+		return messages.LedgerHelloFromProto(m)
+	case isLetter:
+		m := &messages.LedgerLetter{}
+		return m, errors.Join(proto.Unmarshal(b, m), messages.CheckLedgerLetter(m))
+	case isRows:
+		m := &messages.LedgerRows{}
+		return m, errors.Join(proto.Unmarshal(b, m), messages.CheckLedgerRows(m))
+	case isTaken:
+		m := &messages.LedgerRowsTaken{}
+		return m, proto.Unmarshal(b, m)
+	}
+	m := &messages.WorkflowLetter{}
+	if err := proto.Unmarshal(b, m); err != nil {
+		return nil, err
+	}
+	_, _, l, err := messages.WorkflowFromProto(m)
+	return letter{l}, err
+}
+
+// Posted gives the keeper a message.
+func (s *service) Posted(p *sim.Process, from string, m any) {
+	h := s.hosts[p]
+	switch m := m.(type) {
+	case lnode.Hello:
+		h.ledger(lnode.Heard{Hello: m})
+	case *messages.LedgerLetter:
+		h.ledger(lnode.Letter{Address: m.GetAddress(), From: m.GetFrom(), To: m.GetTo(), Data: m.GetData()})
+	case *messages.LedgerRows:
+		h.take(from, m)
+	case *messages.LedgerRowsTaken:
+		h.taken(m)
+	}
+	s.Wake(p)
+}
+
+// Heard gives the cores of workflows a letter.
+func (s *service) Heard(p *sim.Process, from phalanx.NodeID, m any) {
+	s.hosts[p].heard(from, m.(letter).any)
+	s.Wake(p)
+}
+
+// Quiet reports whether a message keeps the ledger together.
+func (s *service) Quiet(m any) bool {
+	switch m.(type) {
+	case lnode.Hello, *messages.LedgerLetter:
+		return true
+	}
+	return false
+}
+
+// Due returns when one of the cores wants a tick.
+func (s *service) Due(p *sim.Process) (time.Duration, bool) {
+	h := s.hosts[p]
+	due := time.Duration(math.MaxInt64)
+	for _, of := range h.dues() {
+		if at, ok := of(); ok {
+			due = min(due, at)
+		}
+	}
+	return due, due < math.MaxInt64 && !h.over
+}
+
+func (h *host) dues() []func() (time.Duration, bool) {
+	all := []func() (time.Duration, bool){h.keeper.due, h.caller.Due}
+	if h.member != nil {
+		all = append(all, h.member.Due)
+	}
+	if c := h.keeper.controller; c != nil {
+		all = append(all, c.tenure.Due)
+	}
+	return all
+}
+
+// Tick tells the cores that time has passed.
+func (s *service) Tick(p *sim.Process) {
+	h := s.hosts[p]
+	is := func(of func() (time.Duration, bool)) bool {
+		at, ok := of()
+		return ok && at <= p.Now() && !h.over
+	}
+	if is(h.keeper.due) {
+		h.ledger(lnode.Tick{})
+	}
+	if is(h.caller.Due) {
+		h.call(flow.CallerTick{})
+	}
+	if h.member != nil && is(h.member.Due) {
+		h.local(flow.Local{Event: core.Tick{}})
+	}
+	if c := h.keeper.controller; c != nil && is(c.tenure.Due) {
+		c.step(flow.Tick{})
+	}
+	s.Wake(p)
+}
+
+// Panics has the controller end, or else the keeper.
+func (s *service) Panics(p *sim.Process) bool {
+	s.hosts[p].panics()
+	s.Wake(p)
+	return true
+}
+
+// Gone ends what a process has.
+func (s *service) Gone(p *sim.Process) {
+	h := s.hosts[p]
+	if !p.Dead || h == nil || h.over {
+		return // a removed incarnation goes on until it knows
+	}
+	h.over = true
+	h.crash()
+	for _, c := range h.sortedCalls() {
+		s.work.vanished(c)
+	}
+}
+
+// Remains reports whether the node still has something of the ledger to hand over.
+func (s *service) Remains(p *sim.Process) bool {
+	r := s.hosts[p].keeper.remains
+	return leave.Service{View: r.View, Left: r.Left}.Remains(p.View.Number)
+}
+
+// later has a process do something after d, if it still runs.
+func (h *host) later(d time.Duration, do func()) {
+	h.After(d, func() {
+		h.To(h.p, func() {
+			if !h.over {
+				do()
+				h.Wake(h.p)
+			}
+		})
+	})
+}
+
+// post is later at once, as a message from inside the node comes: in order.
+func (h *host) post(do func()) { h.later(0, do) }
+
+// soon is later within a moment.
+func (h *host) soon(do func()) { h.later(1+h.Upto(ms), do) }
+
+func (h *host) tracef(format string, args ...any) {
+	h.Tracef("%s: %s", h.p.Name(), fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,126 @@
+package workflows
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/phalanx-go/phalanx/internal/durable"
+	"github.com/phalanx-go/phalanx/messages"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
+)
+
+// codec is the form of rows, as the actors have it.
+type codec struct{}
+
+func (codec) Encode(v core.RowValue) ([]byte, error) { return messages.MarshalRow(v) }
+
+func (codec) Decode(b []byte, tasks int) (core.RowValue, error) {
+	return messages.UnmarshalRow(b, tasks)
+}
+
+func (codec) Work(parts [][]byte) (*core.Work, error) { return workFrom(bytes.Join(parts, nil)) }
+
+// partBytes is the size of the parts of a recorded workflow: tiny here.
+const partBytes = 200
+
+// workFrom returns the workflow of a recorded form.
+func workFrom(form []byte) (*core.Work, error) {
+	g, err := messages.UnmarshalGraph(form)
+	if err != nil {
+		return nil, err
+	}
+	w := &core.Work{Graph: &core.Graph{}, Digest: durable.DigestOf(form), Of: g}
+	for at := 0; at < len(form); at += partBytes {
+		w.Parts = append(w.Parts, form[at:min(at+partBytes, len(form))])
+	}
+	for v, t := range g.Tasks {
+		c := g.Calls[t.Call]
+		task := core.Task{Name: fmt.Sprint(c.Name, v)}
+		switch c.Kind {
+		case messages.CallEvent:
+			task.Event, task.Effect = c.Name, core.None
+		case messages.CallSleep:
+			task.Sleep, task.Effect = c.Pause, core.None
+		default:
+			task.Deterministic, task.Checkpoint, task.Effect = c.Deterministic, c.Checkpoint, c.Effect
+			task.Compensates, task.Retries = c.Compensates, c.Retries
+		}
+		for _, in := range t.Inputs {
+			if in.Kind == messages.InputCaught {
+				w.Graph.Tasks[in.N].Caught = true
+			}
+			if in.OfTask() && !slices.Contains(task.Reads, int(in.N)) {
+				task.Reads = append(task.Reads, int(in.N))
+			}
+		}
+		w.Graph.Tasks = append(w.Graph.Tasks, task)
+	}
+	at := map[core.Function]int32{}
+	for _, t := range g.Tasks {
+		f := core.Function{Name: g.Calls[t.Call].Name, Version: g.Calls[t.Call].Version}
+		if _, known := at[f]; !known {
+			at[f] = int32(len(w.Functions))
+			w.Functions = append(w.Functions, f)
+		}
+		w.Calls = append(w.Calls, at[f])
+	}
+	return w, nil
+}
+
+// randomGraph returns a workflow that core.Check accepts.
+func (s *service) randomGraph() (*messages.Graph, []byte) {
+	for {
+		g := s.someGraph()
+		form, err := messages.MarshalGraph(g)
+		if err != nil {
+			s.Fail("%v", err)
+		}
+		w, err := workFrom(form)
+		if err != nil {
+			s.Fail("%v", err)
+		}
+		if _, err := core.Check(w.Graph); err == nil {
+			return g, form
+		}
+	}
+}
+
+func (s *service) someGraph() *messages.Graph {
+	r, g := s.R, &messages.Graph{}
+	calls := map[messages.GraphCall]int32{}
+	n := 1 + r.IntN(6)
+	caught := make([]bool, n)
+	for v := range n {
+		c := messages.GraphCall{Name: [...]string{"f", "g"}[r.IntN(2)], Version: 1, Deterministic: r.IntN(2) == 0, Checkpoint: core.Checkpoint(r.IntN(2)), Effect: core.Effect(r.IntN(3)), Retries: r.IntN(2) * r.IntN(4)}
+		c.Compensates = c.Effect != core.None && r.IntN(4) == 0
+		caught[v] = r.IntN(6) == 0
+		switch r.IntN(12) {
+		case 0:
+			c = messages.GraphCall{Kind: messages.CallEvent, Name: string(rune('a' + r.IntN(3)))}
+			caught[v] = false
+		case 1:
+			c = messages.GraphCall{Kind: messages.CallSleep, Pause: 1 + s.Upto(500*ms)}
+			caught[v] = false
+		}
+		if _, known := calls[c]; !known {
+			calls[c] = int32(len(g.Calls))
+			g.Calls = append(g.Calls, c)
+		}
+		t := messages.GraphTask{Call: calls[c]}
+		if c.Kind == messages.CallFunction {
+			for p := range v {
+				if r.IntN(2) > 0 {
+					continue
+				}
+				kind := messages.InputTask
+				if caught[p] {
+					kind = messages.InputCaught
+				}
+				t.Inputs = append(t.Inputs, messages.GraphInput{Kind: kind, N: uint32(p)})
+			}
+		}
+		g.Tasks = append(g.Tasks, t)
+	}
+	return g
+}
