@@ -20,6 +20,9 @@ type Service struct {
 	Name  string // of the actor, and of the feature in the view
 	Actor func(*Node) *actor.Props
 
+	// Features are more features that members with this service have in the view.
+	Features []string
+
 	// With are services that this one needs: they start before it, as if they stood before it in Config.Services.
 	With []Service
 
@@ -131,7 +134,7 @@ func (n *Node) heldByServices() int64 {
 func (n *Node) features() []string {
 	var names []string
 	for _, s := range n.cfg.Services {
-		names = append(names, s.Name)
+		names = append(append(names, s.Name), s.Features...)
 	}
 	return names
 }

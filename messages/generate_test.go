@@ -149,7 +149,8 @@ func aView(t *rapid.T) view.View {
 		Members: rapid.SliceOfN(anyOf[view.Member](), 0, 5).Draw(t, "members"),
 		Voters:  rapid.SliceOfN(anyOf[phalanx.NodeID](), 0, 3).Draw(t, "voters"),
 		Shards:  rapid.SliceOfN(anyOf[view.Shard](), 1, 8).Draw(t, "shards"),
-		Former:  phalanx.NodeID(id(0).Draw(t, "former")), Left: rapid.Uint64().Draw(t, "left"), Missing: rapid.SliceOfN(anyOf[view.Member](), 0, 3).Draw(t, "missing")}
+		Former:  phalanx.NodeID(id(0).Draw(t, "former")), Left: rapid.Uint64().Draw(t, "left"), Missing: rapid.SliceOfN(anyOf[view.Member](), 0, 3).Draw(t, "missing"),
+		Firsts: rapid.SliceOfN(anyOf[view.First](), 0, 3).Draw(t, "firsts")}
 }
 
 // normal returns v with nil for every empty slice, which nothing that crosses

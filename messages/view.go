@@ -45,6 +45,9 @@ func ViewToProto(v view.View) *View {
 	for _, member := range v.Missing {
 		m.Missing = append(m.Missing, MemberToProto(member))
 	}
+	for _, first := range v.Firsts {
+		m.Firsts = append(m.Firsts, &First{Feature: first.Feature, Node: string(first.Node)})
+	}
 	for i, s := range v.Shards {
 		m.Shards[i] = &Shard{Epoch: s.Epoch, Owner: string(s.Owner), Backup: string(s.Backup), Next: string(s.Next), LostAt: s.LostAt}
 	}
@@ -70,6 +73,9 @@ func (f *fields) view(m *View) view.View {
 	}
 	for _, member := range m.GetMissing() {
 		v.Missing = append(v.Missing, f.member("view.missing", member))
+	}
+	for _, first := range m.GetFirsts() {
+		v.Firsts = append(v.Firsts, view.First{Feature: first.GetFeature(), Node: f.node("view.first", first.GetNode())})
 	}
 	for _, s := range m.GetShards() {
 		v.Shards = append(v.Shards, view.Shard{Epoch: s.GetEpoch(), Owner: f.maybeNode("shard.owner", s.GetOwner()),

@@ -249,6 +249,7 @@ type View struct {
 	Former        string                 `protobuf:"bytes,8,opt,name=former,proto3" json:"former,omitempty"`   // who has formed the cluster anew, if somebody has
 	Missing       []*Member              `protobuf:"bytes,9,rep,name=missing,proto3" json:"missing,omitempty"` // then
 	Restarts      uint64                 `protobuf:"varint,10,opt,name=restarts,proto3" json:"restarts,omitempty"`
+	Firsts        []*First               `protobuf:"bytes,11,rep,name=firsts,proto3" json:"firsts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -353,6 +354,66 @@ func (x *View) GetRestarts() uint64 {
 	return 0
 }
 
+func (x *View) GetFirsts() []*First {
+	if x != nil {
+		return x.Firsts
+	}
+	return nil
+}
+
+// First is the node that was the first member with a feature.
+type First struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Feature       string                 `protobuf:"bytes,1,opt,name=feature,proto3" json:"feature,omitempty"`
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *First) Reset() {
+	*x = First{}
+	mi := &file_messages_view_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *First) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*First) ProtoMessage() {}
+
+func (x *First) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_view_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use First.ProtoReflect.Descriptor instead.
+func (*First) Descriptor() ([]byte, []int) {
+	return file_messages_view_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *First) GetFeature() string {
+	if x != nil {
+		return x.Feature
+	}
+	return ""
+}
+
+func (x *First) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
 type ViewCommand struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Command:
@@ -369,7 +430,7 @@ type ViewCommand struct {
 
 func (x *ViewCommand) Reset() {
 	*x = ViewCommand{}
-	mi := &file_messages_view_proto_msgTypes[4]
+	mi := &file_messages_view_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -381,7 +442,7 @@ func (x *ViewCommand) String() string {
 func (*ViewCommand) ProtoMessage() {}
 
 func (x *ViewCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[4]
+	mi := &file_messages_view_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -394,7 +455,7 @@ func (x *ViewCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewCommand.ProtoReflect.Descriptor instead.
 func (*ViewCommand) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{4}
+	return file_messages_view_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ViewCommand) GetCommand() isViewCommand_Command {
@@ -494,7 +555,7 @@ type AddMember struct {
 
 func (x *AddMember) Reset() {
 	*x = AddMember{}
-	mi := &file_messages_view_proto_msgTypes[5]
+	mi := &file_messages_view_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -506,7 +567,7 @@ func (x *AddMember) String() string {
 func (*AddMember) ProtoMessage() {}
 
 func (x *AddMember) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[5]
+	mi := &file_messages_view_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -519,7 +580,7 @@ func (x *AddMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMember.ProtoReflect.Descriptor instead.
 func (*AddMember) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{5}
+	return file_messages_view_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *AddMember) GetMember() *Member {
@@ -554,7 +615,7 @@ type RemoveMember struct {
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_messages_view_proto_msgTypes[6]
+	mi := &file_messages_view_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -566,7 +627,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[6]
+	mi := &file_messages_view_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -579,7 +640,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{6}
+	return file_messages_view_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RemoveMember) GetNode() string {
@@ -613,7 +674,7 @@ type LeavingMember struct {
 
 func (x *LeavingMember) Reset() {
 	*x = LeavingMember{}
-	mi := &file_messages_view_proto_msgTypes[7]
+	mi := &file_messages_view_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -625,7 +686,7 @@ func (x *LeavingMember) String() string {
 func (*LeavingMember) ProtoMessage() {}
 
 func (x *LeavingMember) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[7]
+	mi := &file_messages_view_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -638,7 +699,7 @@ func (x *LeavingMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeavingMember.ProtoReflect.Descriptor instead.
 func (*LeavingMember) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{7}
+	return file_messages_view_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LeavingMember) GetNode() string {
@@ -664,7 +725,7 @@ type InSync struct {
 
 func (x *InSync) Reset() {
 	*x = InSync{}
-	mi := &file_messages_view_proto_msgTypes[8]
+	mi := &file_messages_view_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -676,7 +737,7 @@ func (x *InSync) String() string {
 func (*InSync) ProtoMessage() {}
 
 func (x *InSync) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[8]
+	mi := &file_messages_view_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -689,7 +750,7 @@ func (x *InSync) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InSync.ProtoReflect.Descriptor instead.
 func (*InSync) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{8}
+	return file_messages_view_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *InSync) GetShards() []*Synced {
@@ -710,7 +771,7 @@ type Synced struct {
 
 func (x *Synced) Reset() {
 	*x = Synced{}
-	mi := &file_messages_view_proto_msgTypes[9]
+	mi := &file_messages_view_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -722,7 +783,7 @@ func (x *Synced) String() string {
 func (*Synced) ProtoMessage() {}
 
 func (x *Synced) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[9]
+	mi := &file_messages_view_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -735,7 +796,7 @@ func (x *Synced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Synced.ProtoReflect.Descriptor instead.
 func (*Synced) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{9}
+	return file_messages_view_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Synced) GetShard() uint32 {
@@ -770,7 +831,7 @@ type DropReplica struct {
 
 func (x *DropReplica) Reset() {
 	*x = DropReplica{}
-	mi := &file_messages_view_proto_msgTypes[10]
+	mi := &file_messages_view_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -782,7 +843,7 @@ func (x *DropReplica) String() string {
 func (*DropReplica) ProtoMessage() {}
 
 func (x *DropReplica) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[10]
+	mi := &file_messages_view_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -795,7 +856,7 @@ func (x *DropReplica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropReplica.ProtoReflect.Descriptor instead.
 func (*DropReplica) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{10}
+	return file_messages_view_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DropReplica) GetShard() uint32 {
@@ -833,7 +894,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_messages_view_proto_msgTypes[11]
+	mi := &file_messages_view_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -845,7 +906,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[11]
+	mi := &file_messages_view_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -858,7 +919,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{11}
+	return file_messages_view_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *JoinRequest) GetMember() *Member {
@@ -906,7 +967,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_messages_view_proto_msgTypes[12]
+	mi := &file_messages_view_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -918,7 +979,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[12]
+	mi := &file_messages_view_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -931,7 +992,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{12}
+	return file_messages_view_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *JoinReply) GetView() *View {
@@ -993,7 +1054,7 @@ type Raft struct {
 
 func (x *Raft) Reset() {
 	*x = Raft{}
-	mi := &file_messages_view_proto_msgTypes[13]
+	mi := &file_messages_view_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1005,7 +1066,7 @@ func (x *Raft) String() string {
 func (*Raft) ProtoMessage() {}
 
 func (x *Raft) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[13]
+	mi := &file_messages_view_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1018,7 +1079,7 @@ func (x *Raft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Raft.ProtoReflect.Descriptor instead.
 func (*Raft) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{13}
+	return file_messages_view_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Raft) GetFrom() string {
@@ -1046,7 +1107,7 @@ type PushView struct {
 
 func (x *PushView) Reset() {
 	*x = PushView{}
-	mi := &file_messages_view_proto_msgTypes[14]
+	mi := &file_messages_view_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1058,7 +1119,7 @@ func (x *PushView) String() string {
 func (*PushView) ProtoMessage() {}
 
 func (x *PushView) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[14]
+	mi := &file_messages_view_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1071,7 +1132,7 @@ func (x *PushView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushView.ProtoReflect.Descriptor instead.
 func (*PushView) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{14}
+	return file_messages_view_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PushView) GetFrom() string {
@@ -1109,7 +1170,7 @@ type Beat struct {
 
 func (x *Beat) Reset() {
 	*x = Beat{}
-	mi := &file_messages_view_proto_msgTypes[15]
+	mi := &file_messages_view_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1121,7 +1182,7 @@ func (x *Beat) String() string {
 func (*Beat) ProtoMessage() {}
 
 func (x *Beat) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[15]
+	mi := &file_messages_view_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1134,7 +1195,7 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beat.ProtoReflect.Descriptor instead.
 func (*Beat) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{15}
+	return file_messages_view_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Beat) GetFrom() string {
@@ -1178,7 +1239,7 @@ type BeatReply struct {
 
 func (x *BeatReply) Reset() {
 	*x = BeatReply{}
-	mi := &file_messages_view_proto_msgTypes[16]
+	mi := &file_messages_view_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1190,7 +1251,7 @@ func (x *BeatReply) String() string {
 func (*BeatReply) ProtoMessage() {}
 
 func (x *BeatReply) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[16]
+	mi := &file_messages_view_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1203,7 +1264,7 @@ func (x *BeatReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatReply.ProtoReflect.Descriptor instead.
 func (*BeatReply) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{16}
+	return file_messages_view_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BeatReply) GetFrom() string {
@@ -1255,7 +1316,7 @@ type Halt struct {
 
 func (x *Halt) Reset() {
 	*x = Halt{}
-	mi := &file_messages_view_proto_msgTypes[17]
+	mi := &file_messages_view_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1267,7 +1328,7 @@ func (x *Halt) String() string {
 func (*Halt) ProtoMessage() {}
 
 func (x *Halt) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[17]
+	mi := &file_messages_view_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1280,7 +1341,7 @@ func (x *Halt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Halt.ProtoReflect.Descriptor instead.
 func (*Halt) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{17}
+	return file_messages_view_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Halt) GetFrom() string {
@@ -1336,7 +1397,7 @@ type Halted struct {
 
 func (x *Halted) Reset() {
 	*x = Halted{}
-	mi := &file_messages_view_proto_msgTypes[18]
+	mi := &file_messages_view_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1348,7 +1409,7 @@ func (x *Halted) String() string {
 func (*Halted) ProtoMessage() {}
 
 func (x *Halted) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[18]
+	mi := &file_messages_view_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1361,7 +1422,7 @@ func (x *Halted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Halted.ProtoReflect.Descriptor instead.
 func (*Halted) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{18}
+	return file_messages_view_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Halted) GetFrom() string {
@@ -1449,7 +1510,7 @@ type Carried struct {
 
 func (x *Carried) Reset() {
 	*x = Carried{}
-	mi := &file_messages_view_proto_msgTypes[19]
+	mi := &file_messages_view_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1461,7 +1522,7 @@ func (x *Carried) String() string {
 func (*Carried) ProtoMessage() {}
 
 func (x *Carried) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[19]
+	mi := &file_messages_view_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1474,7 +1535,7 @@ func (x *Carried) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Carried.ProtoReflect.Descriptor instead.
 func (*Carried) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{19}
+	return file_messages_view_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Carried) GetTo() string {
@@ -1618,7 +1679,7 @@ type Forward struct {
 
 func (x *Forward) Reset() {
 	*x = Forward{}
-	mi := &file_messages_view_proto_msgTypes[20]
+	mi := &file_messages_view_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1630,7 +1691,7 @@ func (x *Forward) String() string {
 func (*Forward) ProtoMessage() {}
 
 func (x *Forward) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[20]
+	mi := &file_messages_view_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1643,7 +1704,7 @@ func (x *Forward) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forward.ProtoReflect.Descriptor instead.
 func (*Forward) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{20}
+	return file_messages_view_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Forward) GetFrom() string {
@@ -1680,7 +1741,7 @@ type Suspicion struct {
 
 func (x *Suspicion) Reset() {
 	*x = Suspicion{}
-	mi := &file_messages_view_proto_msgTypes[21]
+	mi := &file_messages_view_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1692,7 +1753,7 @@ func (x *Suspicion) String() string {
 func (*Suspicion) ProtoMessage() {}
 
 func (x *Suspicion) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[21]
+	mi := &file_messages_view_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1705,7 +1766,7 @@ func (x *Suspicion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspicion.ProtoReflect.Descriptor instead.
 func (*Suspicion) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{21}
+	return file_messages_view_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Suspicion) GetFrom() string {
@@ -1756,7 +1817,7 @@ const file_messages_view_proto_rawDesc = "" +
 	"\alost_at\x18\x05 \x01(\x04R\x06lostAt\"0\n" +
 	"\x06Common\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04wire\x18\x02 \x01(\tR\x04wire\"\xbf\x02\n" +
+	"\x04wire\x18\x02 \x01(\tR\x04wire\"\xe7\x02\n" +
 	"\x04View\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12)\n" +
@@ -1768,7 +1829,11 @@ const file_messages_view_proto_rawDesc = "" +
 	"\x06former\x18\b \x01(\tR\x06former\x12)\n" +
 	"\amissing\x18\t \x03(\v2\x0f.phalanx.MemberR\amissing\x12\x1a\n" +
 	"\brestarts\x18\n" +
-	" \x01(\x04R\brestarts\"\x97\x02\n" +
+	" \x01(\x04R\brestarts\x12&\n" +
+	"\x06firsts\x18\v \x03(\v2\x0e.phalanx.FirstR\x06firsts\"5\n" +
+	"\x05First\x12\x18\n" +
+	"\afeature\x18\x01 \x01(\tR\afeature\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\"\x97\x02\n" +
 	"\vViewCommand\x123\n" +
 	"\n" +
 	"add_member\x18\x01 \x01(\v2\x12.phalanx.AddMemberH\x00R\taddMember\x12<\n" +
@@ -1879,64 +1944,66 @@ func file_messages_view_proto_rawDescGZIP() []byte {
 	return file_messages_view_proto_rawDescData
 }
 
-var file_messages_view_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_messages_view_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_messages_view_proto_goTypes = []any{
 	(*Member)(nil),        // 0: phalanx.Member
 	(*Shard)(nil),         // 1: phalanx.Shard
 	(*Common)(nil),        // 2: phalanx.Common
 	(*View)(nil),          // 3: phalanx.View
-	(*ViewCommand)(nil),   // 4: phalanx.ViewCommand
-	(*AddMember)(nil),     // 5: phalanx.AddMember
-	(*RemoveMember)(nil),  // 6: phalanx.RemoveMember
-	(*LeavingMember)(nil), // 7: phalanx.LeavingMember
-	(*InSync)(nil),        // 8: phalanx.InSync
-	(*Synced)(nil),        // 9: phalanx.Synced
-	(*DropReplica)(nil),   // 10: phalanx.DropReplica
-	(*JoinRequest)(nil),   // 11: phalanx.JoinRequest
-	(*JoinReply)(nil),     // 12: phalanx.JoinReply
-	(*Raft)(nil),          // 13: phalanx.Raft
-	(*PushView)(nil),      // 14: phalanx.PushView
-	(*Beat)(nil),          // 15: phalanx.Beat
-	(*BeatReply)(nil),     // 16: phalanx.BeatReply
-	(*Halt)(nil),          // 17: phalanx.Halt
-	(*Halted)(nil),        // 18: phalanx.Halted
-	(*Carried)(nil),       // 19: phalanx.Carried
-	(*Forward)(nil),       // 20: phalanx.Forward
-	(*Suspicion)(nil),     // 21: phalanx.Suspicion
-	(*Error)(nil),         // 22: phalanx.Error
+	(*First)(nil),         // 4: phalanx.First
+	(*ViewCommand)(nil),   // 5: phalanx.ViewCommand
+	(*AddMember)(nil),     // 6: phalanx.AddMember
+	(*RemoveMember)(nil),  // 7: phalanx.RemoveMember
+	(*LeavingMember)(nil), // 8: phalanx.LeavingMember
+	(*InSync)(nil),        // 9: phalanx.InSync
+	(*Synced)(nil),        // 10: phalanx.Synced
+	(*DropReplica)(nil),   // 11: phalanx.DropReplica
+	(*JoinRequest)(nil),   // 12: phalanx.JoinRequest
+	(*JoinReply)(nil),     // 13: phalanx.JoinReply
+	(*Raft)(nil),          // 14: phalanx.Raft
+	(*PushView)(nil),      // 15: phalanx.PushView
+	(*Beat)(nil),          // 16: phalanx.Beat
+	(*BeatReply)(nil),     // 17: phalanx.BeatReply
+	(*Halt)(nil),          // 18: phalanx.Halt
+	(*Halted)(nil),        // 19: phalanx.Halted
+	(*Carried)(nil),       // 20: phalanx.Carried
+	(*Forward)(nil),       // 21: phalanx.Forward
+	(*Suspicion)(nil),     // 22: phalanx.Suspicion
+	(*Error)(nil),         // 23: phalanx.Error
 }
 var file_messages_view_proto_depIdxs = []int32{
 	0,  // 0: phalanx.View.members:type_name -> phalanx.Member
 	1,  // 1: phalanx.View.shards:type_name -> phalanx.Shard
 	2,  // 2: phalanx.View.common:type_name -> phalanx.Common
 	0,  // 3: phalanx.View.missing:type_name -> phalanx.Member
-	5,  // 4: phalanx.ViewCommand.add_member:type_name -> phalanx.AddMember
-	6,  // 5: phalanx.ViewCommand.remove_member:type_name -> phalanx.RemoveMember
-	7,  // 6: phalanx.ViewCommand.leaving:type_name -> phalanx.LeavingMember
-	8,  // 7: phalanx.ViewCommand.in_sync:type_name -> phalanx.InSync
-	10, // 8: phalanx.ViewCommand.drop:type_name -> phalanx.DropReplica
-	0,  // 9: phalanx.AddMember.member:type_name -> phalanx.Member
-	2,  // 10: phalanx.AddMember.common:type_name -> phalanx.Common
-	9,  // 11: phalanx.InSync.shards:type_name -> phalanx.Synced
-	0,  // 12: phalanx.JoinRequest.member:type_name -> phalanx.Member
-	2,  // 13: phalanx.JoinRequest.common:type_name -> phalanx.Common
-	3,  // 14: phalanx.JoinReply.view:type_name -> phalanx.View
-	22, // 15: phalanx.JoinReply.error:type_name -> phalanx.Error
-	3,  // 16: phalanx.PushView.view:type_name -> phalanx.View
-	3,  // 17: phalanx.Halted.view:type_name -> phalanx.View
-	15, // 18: phalanx.Carried.beat:type_name -> phalanx.Beat
-	16, // 19: phalanx.Carried.reply:type_name -> phalanx.BeatReply
-	13, // 20: phalanx.Carried.raft:type_name -> phalanx.Raft
-	14, // 21: phalanx.Carried.view:type_name -> phalanx.PushView
-	20, // 22: phalanx.Carried.forward:type_name -> phalanx.Forward
-	17, // 23: phalanx.Carried.halt:type_name -> phalanx.Halt
-	18, // 24: phalanx.Carried.halted:type_name -> phalanx.Halted
-	4,  // 25: phalanx.Forward.command:type_name -> phalanx.ViewCommand
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	4,  // 4: phalanx.View.firsts:type_name -> phalanx.First
+	6,  // 5: phalanx.ViewCommand.add_member:type_name -> phalanx.AddMember
+	7,  // 6: phalanx.ViewCommand.remove_member:type_name -> phalanx.RemoveMember
+	8,  // 7: phalanx.ViewCommand.leaving:type_name -> phalanx.LeavingMember
+	9,  // 8: phalanx.ViewCommand.in_sync:type_name -> phalanx.InSync
+	11, // 9: phalanx.ViewCommand.drop:type_name -> phalanx.DropReplica
+	0,  // 10: phalanx.AddMember.member:type_name -> phalanx.Member
+	2,  // 11: phalanx.AddMember.common:type_name -> phalanx.Common
+	10, // 12: phalanx.InSync.shards:type_name -> phalanx.Synced
+	0,  // 13: phalanx.JoinRequest.member:type_name -> phalanx.Member
+	2,  // 14: phalanx.JoinRequest.common:type_name -> phalanx.Common
+	3,  // 15: phalanx.JoinReply.view:type_name -> phalanx.View
+	23, // 16: phalanx.JoinReply.error:type_name -> phalanx.Error
+	3,  // 17: phalanx.PushView.view:type_name -> phalanx.View
+	3,  // 18: phalanx.Halted.view:type_name -> phalanx.View
+	16, // 19: phalanx.Carried.beat:type_name -> phalanx.Beat
+	17, // 20: phalanx.Carried.reply:type_name -> phalanx.BeatReply
+	14, // 21: phalanx.Carried.raft:type_name -> phalanx.Raft
+	15, // 22: phalanx.Carried.view:type_name -> phalanx.PushView
+	21, // 23: phalanx.Carried.forward:type_name -> phalanx.Forward
+	18, // 24: phalanx.Carried.halt:type_name -> phalanx.Halt
+	19, // 25: phalanx.Carried.halted:type_name -> phalanx.Halted
+	5,  // 26: phalanx.Forward.command:type_name -> phalanx.ViewCommand
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_messages_view_proto_init() }
@@ -1945,14 +2012,14 @@ func file_messages_view_proto_init() {
 		return
 	}
 	file_messages_common_proto_init()
-	file_messages_view_proto_msgTypes[4].OneofWrappers = []any{
+	file_messages_view_proto_msgTypes[5].OneofWrappers = []any{
 		(*ViewCommand_AddMember)(nil),
 		(*ViewCommand_RemoveMember)(nil),
 		(*ViewCommand_Leaving)(nil),
 		(*ViewCommand_InSync)(nil),
 		(*ViewCommand_Drop)(nil),
 	}
-	file_messages_view_proto_msgTypes[19].OneofWrappers = []any{
+	file_messages_view_proto_msgTypes[20].OneofWrappers = []any{
 		(*Carried_Beat)(nil),
 		(*Carried_Reply)(nil),
 		(*Carried_Raft)(nil),
@@ -1967,7 +2034,7 @@ func file_messages_view_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_view_proto_rawDesc), len(file_messages_view_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

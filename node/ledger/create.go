@@ -20,10 +20,10 @@ func (m *creation) answered(h Hello) {
 	}
 }
 
-// create creates the ledger, if that is for this node to do: it has begun the cluster with an empty
-// folder, and no member has a ledger. A node that keeps none answers that, or is not waited for any more.
+// create creates the ledger, if that is for this node to do: it was the first member with a folder, this is
+// empty, and no member has a ledger. A node that keeps none answers that, or is not waited for any more.
 func (c *Core) create() {
-	if c.cfg.Disk == 0 || c.cfg.Ledger != 0 || c.make.asked || c.failed != nil || !c.view.Begun {
+	if c.cfg.Disk == 0 || c.cfg.Ledger != 0 || c.make.asked || c.failed != nil || !c.view.First {
 		return
 	}
 	if !c.make.waiting {

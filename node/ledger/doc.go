@@ -10,7 +10,7 @@
 //
 // It guarantees:
 //
-//  1. Only the node that has begun the cluster creates a ledger, once, if no member has one.
+//  1. Only the first member with a folder, in the life of a cluster, creates a ledger, once, if no member has one.
 //  2. A disk takes part in one ledger for good. It takes up the first that a member of its view has, and
 //     tells all others which one it is in.
 //  3. Of two disks with one id, the one that was opened earlier or more seldom ends.

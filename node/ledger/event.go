@@ -19,7 +19,7 @@ type (
 		Self     phalanx.NodeID
 		Number   uint64
 		Restarts uint64   // of the view
-		Begun    bool     // this incarnation of the node has begun the cluster
+		First    bool     // this incarnation of the node was the first member with a folder
 		Members  []Member // all, in joining order
 	}
 

@@ -7,7 +7,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/ledger"
 )
 
-// The node that begins the cluster creates the ledger alone; the third disk makes it three.
+// The first node with a folder creates the ledger alone; the third disk makes it three.
 func TestOneReplicaGrowsToThree(t *testing.T) {
 	w := newWorld(t, 1)
 	w.node("a", "m1").start()

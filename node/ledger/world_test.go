@@ -226,7 +226,7 @@ func (w *world) changeView() {
 			h.later(10*time.Millisecond, func() {
 				if number == w.view {
 					own := v
-					own.Self, own.Begun = h.id(), h.begun && h.life == 1
+					own.Self, own.First = h.id(), h.begun && h.life == 1
 					h.step(own)
 					h.step(node.Leased{Until: w.now + 24*time.Hour})
 				}
@@ -586,7 +586,7 @@ func (h *host) joins(resumes bool) {
 
 // viewOf has a node learn the view of its cluster.
 func (h *host) viewOf(c *cluster) {
-	v := node.Viewed{Self: h.id(), Number: c.view, Restarts: c.restarts, Begun: c.by == h && c.restarts == 0 && h.life == 1}
+	v := node.Viewed{Self: h.id(), Number: c.view, Restarts: c.restarts, First: c.by == h && c.restarts == 0 && h.life == 1}
 	for _, m := range c.members {
 		v.Members = append(v.Members, node.Member{Node: m.id(), Address: m.address(), Keeps: true})
 	}

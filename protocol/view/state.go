@@ -38,6 +38,7 @@ func (s state) apply(cmd Command) (state, bool) {
 		cmd.Member.Leaving = false
 		v.found(cmd.Member.ID)
 		v.Members = append(v.Members, cmd.Member)
+		v.noteFirsts(cmd.Member)
 	case RemoveMember:
 		s.remove(cmd.Node)
 		if cmd.HandedOver == 0 {

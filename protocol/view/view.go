@@ -58,6 +58,10 @@ type View struct {
 	// Restarts counts how often all nodes of the cluster had gone, and a node with a disk of before began
 	// it anew (protocol/ledger, Boot). It is the same in all views of one beginning.
 	Restarts uint64 `json:",omitempty"`
+
+	// Firsts has, for each feature, the member that was the first with it. It stays there when it is no member
+	// any more: what one node has to make for all of the cluster is not made twice.
+	Firsts []First `json:",omitempty"`
 }
 
 // Common has the properties that all members of a cluster share from the beginning. Nodes that
@@ -169,6 +173,7 @@ func (v View) living(voters []phalanx.NodeID) []phalanx.NodeID {
 // clone returns a view that can be changed without changing v.
 func (v View) clone() View {
 	v.Members, v.Voters, v.Shards, v.Missing = slices.Clone(v.Members), slices.Clone(v.Voters), slices.Clone(v.Shards), slices.Clone(v.Missing)
+	v.Firsts = slices.Clone(v.Firsts)
 	return v
 }
 
@@ -185,6 +190,8 @@ func (v View) valid() error {
 		return fmt.Errorf("no view has the number %d", v.Number)
 	case (v.Form() == 0) != (v.Former == "") || len(v.Missing) > maxMissing:
 		return fmt.Errorf("the view %s cannot have been formed by %q, with %d missing", Numbered(v.Number), v.Former, len(v.Missing))
+	case len(v.Firsts) > maxFirsts:
+		return fmt.Errorf("the view has the first members with %d features, more than %d", len(v.Firsts), maxFirsts)
 	}
 	seen := map[phalanx.NodeID]bool{}
 	for _, m := range v.Members {

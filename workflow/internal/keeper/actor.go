@@ -263,7 +263,7 @@ func names(replicas []uint64) []string {
 
 // viewed returns a view as the core takes it.
 func viewed(m cluster.Viewed) ledger.Viewed {
-	v := ledger.Viewed{Self: m.Self, Number: m.View.Number, Restarts: m.View.Restarts, Begun: m.View.Cluster == m.Self}
+	v := ledger.Viewed{Self: m.Self, Number: m.View.Number, Restarts: m.View.Restarts, First: m.View.First(Folder) == m.Self}
 	for _, one := range m.View.Members {
 		v.Members = append(v.Members, ledger.Member{Node: one.ID, Address: one.Control, Keeps: one.Has(Name), Leaving: one.Leaving})
 	}

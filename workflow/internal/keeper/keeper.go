@@ -17,6 +17,9 @@ import (
 // Name is the name of the service's actor, and of the feature that members have in the view.
 const Name = "ledger"
 
+// Folder is the feature of members with a folder. The first one with it, in the life of a cluster, creates the ledger.
+const Folder = "folder"
+
 // Settings are of one node.
 type Settings struct {
 	// Store is the node's folder, open; nil: the node keeps no replica, and only knows where the leader is. The
@@ -67,8 +70,11 @@ func (k *Keeper) Service() cluster.Service {
 	service := cluster.Service{Name: Name, Actor: func(n *cluster.Node) *actor.Props {
 		return actor.PropsFromProducer(func() actor.Actor { return &instance{k: k, node: n, incoming: map[uint64]*incoming{}} })
 	}}
-	if s := k.settings.Store; s != nil && s.Identity().Cluster != "" {
-		service.Resume = &cluster.Resume{Addresses: s.Remembered()}
+	if s := k.settings.Store; s != nil {
+		service.Features = []string{Folder}
+		if s.Identity().Cluster != "" {
+			service.Resume = &cluster.Resume{Addresses: s.Remembered()}
+		}
 	}
 	return service
 }
