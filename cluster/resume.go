@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"slices"
 	"syscall"
 
 	"github.com/phalanx-go/phalanx/node/member"

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -159,7 +160,7 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied, known []string) *node {
 
 // asMember returns the node's entry in the view.
 func (n *node) asMember() view.Member {
-	return view.Member{ID: n.id, Control: n.host.name, Data: "-", Features: n.w.features}
+	return view.Member{ID: n.id, Control: n.host.name, Data: "-", Features: slices.Concat(n.w.features, n.process.features)}
 }
 
 // tickEvery is how often a node looks at its timers; aloneEvery, where no caller uses the store.

@@ -307,13 +307,17 @@ type Process struct {
 	ticks []time.Duration // when each service gets its next tick; 0: never
 	idle  int             // successive ticks at the same time
 
-	ways    member.Ways
-	known   []string // nodes of the cluster that a disk of it belongs to
-	resumes bool     // there is such a disk
+	ways     member.Ways
+	features []string // besides the names of the services
+	known    []string // nodes of the cluster that a disk of it belongs to
+	resumes  bool     // there is such a disk
 }
 
 // Name returns the name of the process's machine, which is its address.
 func (p *Process) Name() string { return p.host.name }
+
+// Offer says, as the process starts, that its incarnations have a feature besides those of the services.
+func (p *Process) Offer(feature string) { p.features = append(p.features, feature) }
 
 // Begin has the node begin a cluster anew, in place of the one that it is in or waits for.
 func (p *Process) Begin(restarts uint64) { p.order(member.BeginWay(restarts)) }

@@ -10,6 +10,9 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/ledger"
 )
 
+// folder is the feature of members with a folder.
+const folder = "folder"
+
 // machine is what outlives the processes on it.
 type machine struct {
 	name   string
@@ -29,7 +32,8 @@ func (s *service) machineOf(name string) *machine {
 	m = &machine{name: name, index: len(s.machines)}
 	s.machines[name] = m
 	switch k := s.R.IntN(8); {
-	case m.index < 3 || k > 1:
+	case m.index == 0 && k == 0: // it begins the cluster without one
+	case m.index < 4 || k > 1:
 		m.folder = s.emptyFolder()
 	case k == 1 && !s.anyTemp() && !s.sacrificed: // one at a time may be lost
 		m.temp = true

@@ -68,6 +68,9 @@ func (s *service) Started(p *sim.Process) ([]string, bool) {
 	h.number = s.R.Uint64() >> 16 // numbers of an earlier process of the same name may be under way
 	s.hosts[p] = h
 	h.open()
+	if h.keeper.disk != nil {
+		p.Offer(folder)
+	}
 	return h.resumes()
 }
 
@@ -75,7 +78,7 @@ func (s *service) Started(p *sim.Process) ([]string, bool) {
 func (s *service) Learned(p *sim.Process) {
 	h, v, self := s.hosts[p], p.View, p.Self
 	h.post(func() {
-		h.ledger(lnode.Viewed{Self: self, Number: v.Number, Restarts: v.Restarts, Begun: v.Cluster == self, Members: ledgerMembers(v.Members)})
+		h.ledger(lnode.Viewed{Self: self, Number: v.Number, Restarts: v.Restarts, First: v.First(folder) == self, Members: ledgerMembers(v.Members)})
 		if h.over {
 			return
 		}
