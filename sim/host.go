@@ -78,6 +78,9 @@ func (h *host) resume() {
 // crash ends the process. Its peers notice at once, unless the machine lost its power.
 func (h *host) crash(power bool) {
 	n := h.life
+	if n != nil && n.w.durable && !n.w.alone && !n.w.decides(func(o *node) bool { return !o.over && o.host != h }) {
+		return // the store's oracle cannot follow a cluster that is begun anew
+	}
 	h.off, h.hung, h.frozen, h.slow, h.next = power, false, nil, 0, nil
 	if h.process != nil {
 		h.process.end()

@@ -137,6 +137,9 @@ func (c *Core) viewed(v Viewed) {
 	if m, ok := v.self(); ok {
 		c.leaving = m.Leaving
 	}
+	if c.began && old.Self != "" && v.Self != old.Self { // executors know the controller by its incarnation: what they tell the old one is lost
+		c.forReplica(ledger.GiveUp{Epoch: c.boot.epoch})
+	}
 	c.remember()
 	c.looks = c.now
 	c.yield()

@@ -17,6 +17,7 @@
 //  3. Of two disks with one id, the one that was opened earlier or more seldom ends.
 //  4. The replicas that are wanted change by one at a time, and only while a disk is there that can take over;
 //     from one to three they change at once.
+//  5. A tenure is of one incarnation of its node.
 //
 // Addresses and views are hints: the protocol's core decides by the disks alone.
 //

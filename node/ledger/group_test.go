@@ -375,3 +375,19 @@ func TestLeadershipGoesAround(t *testing.T) {
 		}
 	}
 }
+
+// Executors tell the controller's incarnation what they have done: when its node comes again as another one, its tenure
+// ends, and the next controller asks them.
+func TestTenureIsOfOneIncarnation(t *testing.T) {
+	w := three(t, 17)
+	l := w.leader()
+	epoch := l.epoch
+	w.changeView()
+	w.run(100 * time.Millisecond)
+	if w.leader() != l || l.epoch != epoch {
+		t.Fatal("another view ends the tenure")
+	}
+	l.incarnation++
+	w.changeView()
+	w.until("another tenure", time.Second, func() bool { h := w.leader(); return h != nil && h.epoch > epoch })
+}
