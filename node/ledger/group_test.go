@@ -297,6 +297,28 @@ func TestReplicaEndsBeforeItComesIntoAnotherLedgersCluster(t *testing.T) {
 	}
 }
 
+// Of two members with different ledgers the one that has joined first keeps its replica.
+func TestTheFirstMemberKeepsItsLedger(t *testing.T) {
+	x, y := node.Member{Node: "x#1", Address: "x:1", Keeps: true}, node.Member{Node: "y#1", Address: "y:1", Keeps: true}
+	for i, members := range [][]node.Member{{x, y}, {y, x}} {
+		c, err := node.New(node.Config{Name: "x", Address: "x:1", Host: "h", Disk: 1, Ledger: 9, Opened: 1, Run: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := false
+		for _, ev := range []node.Event{node.Opened{Ledger: 9, State: ledger.State{Replica: 1<<16 | 1}}, node.Viewed{Self: "x#1", Number: 2, Members: members},
+			node.Heard{Hello: node.Hello{Address: "y:1", Node: "y#1", View: 2, Ledger: 7, Disk: 2, Replica: 2<<16 | 1, Opened: 1, Run: 1}}} {
+			for _, e := range c.Step(0, ev) {
+				_, h := e.(node.Halted)
+				ended = ended || h
+			}
+		}
+		if ended != (i == 1) {
+			t.Errorf("x has joined as number %d: its replica has ended: %v", i, ended)
+		}
+	}
+}
+
 // A node without a folder finds the leader, again after it has changed.
 func TestNodeWithoutFolderFindsTheLeader(t *testing.T) {
 	w := three(t, 11)
