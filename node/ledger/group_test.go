@@ -319,6 +319,25 @@ func TestTheFirstMemberKeepsItsLedger(t *testing.T) {
 	}
 }
 
+// Only an answer to this opening of the folder says that another one is newer: one to an opening before may be late.
+func TestStaleIsOfThisOpening(t *testing.T) {
+	for stale, ends := range map[uint64]bool{2: false, 3: true} {
+		c, err := node.New(node.Config{Name: "x", Address: "x:1", Host: "h", Disk: 1, Ledger: 9, Opened: 2, Run: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Step(0, node.Opened{Ledger: 9, State: ledger.State{Replica: 1<<16 | 1}})
+		ended := false
+		for _, e := range c.Step(0, node.Heard{Hello: node.Hello{Address: "y:1", Ledger: 9, Disk: 2, Replica: 2<<16 | 1, Opened: 1, Run: 1, Stale: stale}}) {
+			_, h := e.(node.Halted)
+			ended = ended || h
+		}
+		if ended != ends {
+			t.Errorf("an answer to opening %d, of opening 3: the replica has ended: %v", stale, ended)
+		}
+	}
+}
+
 // A node without a folder finds the leader, again after it has changed.
 func TestNodeWithoutFolderFindsTheLeader(t *testing.T) {
 	w := three(t, 11)

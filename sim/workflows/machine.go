@@ -32,7 +32,7 @@ func (s *service) machineOf(name string) *machine {
 	m = &machine{name: name, index: len(s.machines)}
 	s.machines[name] = m
 	switch k := s.R.IntN(8); {
-	case m.index == 0 && k == 0: // it begins the cluster without one
+	case s.Alone && m.index == 0 && k == 0: // it begins the cluster without one; other services have few nodes, of which two may leave
 	case m.index < 4 || k > 1:
 		m.folder = s.emptyFolder()
 	case k == 1 && !s.anyTemp() && !s.sacrificed: // one at a time may be lost

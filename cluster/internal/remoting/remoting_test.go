@@ -234,12 +234,15 @@ func TestWatchAcrossNodes(t *testing.T) {
 	b.echo(t, "echo")
 	ended := make(chan *actor.Terminated, 10)
 	watch := func(addresses ...string) *actor.PID {
+		watches := make(chan struct{}) // before what the test sends next
+		defer func() { <-watches }()
 		return a.sys.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
 			switch m := ctx.Message().(type) {
 			case *actor.Started:
 				for _, address := range addresses {
 					ctx.Watch(a.PID(address, "echo"))
 				}
+				close(watches)
 			case *actor.Terminated:
 				ended <- m
 			}
