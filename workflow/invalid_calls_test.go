@@ -8,7 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// What is wrong with a call its caller hears at once, on any node: it could not be sent to the controller's.
+// Any node refuses a call with a bad argument at once: it could not send the call to the controller's node.
 func TestInvalidCalls(t *testing.T) {
 	b := &bedOf{t: t}
 	b.join("a", Settings{Dir: t.TempDir()})

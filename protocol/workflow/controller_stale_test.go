@@ -8,7 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// What is durable may be readable a little later: calls that come meanwhile hear of the run's end all the same.
+// The disk may show a row a little after it is durable: calls that come meanwhile hear of the run's end all the same.
 func TestAStaleRowIsReadAgain(t *testing.T) {
 	d := started(t, "a")
 	n, o := d.order()

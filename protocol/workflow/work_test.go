@@ -27,7 +27,7 @@ func TestAWorkflowIsCheckedOnce(t *testing.T) {
 	}
 }
 
-// What is wrong with a workflow its host hears as the controller's caller does.
+// The host that checks a workflow hears the same error as the caller of the controller.
 func TestAWrongWorkflowIsRefused(t *testing.T) {
 	w := simple(t, "a nd,off; x! < a")
 	if err := w.Check(); !errors.As(err, new(*CheckError)) {
