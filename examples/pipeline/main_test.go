@@ -57,7 +57,7 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// What the last task waits for, in each mode.
+// Each mode has the last task wait for other checkpoints.
 func TestModes(t *testing.T) {
 	p := outside{}.program(nil)
 	want := map[string]string{

@@ -56,7 +56,7 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// What each task of a stage waits for to be saved: less and less, from one stage to the next.
+// Each task of a stage waits for fewer of the others to be saved than that of the stage before.
 func TestStages(t *testing.T) {
 	want := map[string]string{
 		"WAL":       "[{go on [begin]}]", // and so on, as the workflow grows
