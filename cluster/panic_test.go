@@ -50,7 +50,11 @@ func insist(ctx context.Context, f func() error) error {
 // Whatever actor panics is restarted, on any node, and what was under way
 // completes.
 func TestActorsThatPanic(t *testing.T) {
-	for _, nodes := range []int{1, 5} {
+	sizes := []int{1, 5}
+	if testing.Short() {
+		sizes = sizes[1:]
+	}
+	for _, nodes := range sizes {
 		for _, name := range []string{"store", "shard-", "membership", "detector"} {
 			t.Run(fmt.Sprintf("%s on %d nodes", name, nodes), func(t *testing.T) {
 				nodes := start(t, nodes, silent)

@@ -31,15 +31,15 @@ func demoRun(t *testing.T, args ...string) (stdout, stderr string, exit int) {
 }
 
 func TestDemo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not in a short run: it trains")
+	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, bytes.Repeat([]byte("phalanx"), 300_001), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("JSON", func(t *testing.T) {
-		rounds := 30
-		if testing.Short() {
-			rounds = 3 // too few for the accuracy
-		}
+		const rounds = 30
 		out, errs, exit := demoRun(t, "-o", "json", "--nodes=4", "--num=3", fmt.Sprint("--rounds=", rounds), "--file="+file)
 		var r demoResult
 		dec := json.NewDecoder(strings.NewReader(out))
@@ -50,7 +50,7 @@ func TestDemo(t *testing.T) {
 		want := demoResult{Nodes: 4, OK: true, Killed: []demoKilled{}, Recovery: []demoEvent{}, Broadcast: demoBroadcast{Bytes: 2_100_007, Verified: true}, Training: demoTraining{Rounds: rounds, Num: 3, Verified: true}}
 		got := r
 		got.Broadcast.Seconds, got.Broadcast.OneByOne, got.Training.Accuracy = 0, 0, 0
-		if !reflect.DeepEqual(got, want) || r.Broadcast.Seconds <= 0 || r.Broadcast.OneByOne <= 0 || r.Training.Accuracy < demoAccuracy && !testing.Short() {
+		if !reflect.DeepEqual(got, want) || r.Broadcast.Seconds <= 0 || r.Broadcast.OneByOne <= 0 || r.Training.Accuracy < demoAccuracy {
 			t.Errorf("%+v", r)
 		}
 		for _, key := range []string{"nodes", "broadcast", "bytes", "seconds", "one_by_one_seconds", "verified", "training", "rounds", "num", "accuracy", "killed", "recovery", "ok"} {
@@ -60,9 +60,6 @@ func TestDemo(t *testing.T) {
 		}
 	})
 	t.Run("two are killed", func(t *testing.T) {
-		if testing.Short() {
-			t.Skip("not in a short run: whole rounds of training between two kills")
-		}
 		big := filepath.Join(t.TempDir(), "big") // so that it can be hit on the way
 		if err := os.WriteFile(big, bytes.Repeat([]byte("phalanx"), 14_000_000), 0o600); err != nil {
 			t.Fatal(err)
@@ -134,6 +131,9 @@ func TestDemoOfWhatCannotBe(t *testing.T) {
 
 // The children's end of the pipe is closed by the system when they have ended.
 func TestDemoLeavesNobody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not in a short run: many rounds of a demonstration")
+	}
 	for _, how := range []string{"interrupt", "kill"} {
 		t.Run(how, func(t *testing.T) {
 			r, w, err := os.Pipe()

@@ -105,6 +105,9 @@ func TestTerminatedWhenItCannotJoinAgain(t *testing.T) {
 // A second SIGINT or SIGTERM ends a node at once that cannot leave yet, also if SIGINT was ignored
 // when it was started, as in the background of a script.
 func TestASecondSignalEndsANode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not in a short run: it waits for what takes its time")
+	}
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		var first, second ready
 		start(t, nodeArgs("n0", "64MB")...).line(t, &first)

@@ -10,7 +10,7 @@ import (
 // One of the nodes of an allreduce fails in the middle of the ring. Its source has
 // a second copy: the others go on as a tree, and all of them have the sum of all.
 func TestAllReduce(t *testing.T) {
-	each(t, allReduceWith)
+	each(t, allReduceWith, "kill", "drop")
 }
 
 func allReduceWith(t *testing.T, f fault) {

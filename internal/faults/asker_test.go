@@ -60,5 +60,5 @@ func TestWhoAskedForAReduceFails(t *testing.T) {
 			t.Errorf("it was completed %d times", n)
 		}
 		level(t, members, append(ids, id)...)
-	}, "kill", "stop")
+	}, "stop")
 }

@@ -68,5 +68,5 @@ func TestBroadcast(t *testing.T) {
 			must(t, tell(victim, order{Do: "get", Object: id, Size: large}))
 		}
 		level(t, members, id)
-	}, "kill", "stop", "drop", "reset", "slow")
+	}, "kill", "reset", "slow")
 }

@@ -135,9 +135,12 @@ func checkReduce(t testing.TB, nodes []*process, o order, l line) {
 // A node with a place of a reduce fails. Another source takes the place, and
 // only its ancestors make their results again.
 func TestReduce(t *testing.T) {
-	for _, r := range []role{leaf, root} {
-		t.Run(r.name, func(t *testing.T) {
-			each(t, func(t *testing.T, f fault) { reduceWith(t, f, r, 2) })
+	for _, c := range []struct {
+		role
+		short []string
+	}{{leaf, []string{"kill", "stop", "drop"}}, {root, []string{"kill", "reset"}}} {
+		t.Run(c.name, func(t *testing.T) {
+			each(t, func(t *testing.T, f fault) { reduceWith(t, f, c.role, 2) }, c.short...)
 		})
 	}
 }
