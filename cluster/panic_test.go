@@ -118,7 +118,7 @@ func TestActorsThatPanic(t *testing.T) {
 
 // A node of which an actor panics again and again joins again, with what it has.
 func TestActorsThatAreStopped(t *testing.T) {
-	for name, sizes := range map[string][]int{"store": {1, 2, 5}, "evictor": {3}, "places": {3}, "looks": {3}, "shard-": {3}} {
+	for name, sizes := range map[string][]int{"store": {1, 5}, "evictor": {3}, "places": {3}, "looks": {3}, "shard-": {3}} {
 		for _, size := range sizes {
 			t.Run(fmt.Sprintf("%s on %d nodes", name, size), func(t *testing.T) {
 				nodes := start(t, size, silent)

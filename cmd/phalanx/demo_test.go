@@ -31,9 +31,7 @@ func demoRun(t *testing.T, args ...string) (stdout, stderr string, exit int) {
 }
 
 func TestDemo(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not in a short run: it trains")
-	}
+	notShort(t)
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, bytes.Repeat([]byte("phalanx"), 300_001), 0o600); err != nil {
 		t.Fatal(err)
@@ -131,9 +129,7 @@ func TestDemoOfWhatCannotBe(t *testing.T) {
 
 // The children's end of the pipe is closed by the system when they have ended.
 func TestDemoLeavesNobody(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not in a short run: many rounds of a demonstration")
-	}
+	notShort(t)
 	for _, how := range []string{"interrupt", "kill"} {
 		t.Run(how, func(t *testing.T) {
 			r, w, err := os.Pipe()

@@ -19,6 +19,7 @@ import (
 // threeSeeds starts three nodes that name each other as seeds, each with an object.
 func threeSeeds(t *testing.T, more ...string) (nodes []*daemon, up []ready) {
 	t.Helper()
+	notShort(t)
 	ports := freePorts(t, 3)
 	seeds := "--seeds=127.0.0.1:" + strings.Join(ports, ",127.0.0.1:")
 	for i, p := range ports {
@@ -54,11 +55,7 @@ func endsWell(t *testing.T, nodes ...*daemon) {
 // All nodes are asked to end at once, as a supervisor does that stops a service. Each ends soon and
 // well, and says which objects are lost.
 func TestAllAreTerminatedAtOnce(t *testing.T) {
-	rounds := 10
-	if testing.Short() {
-		rounds = 3
-	}
-	for range rounds {
+	for range 6 {
 		nodes, _ := threeSeeds(t)
 		signalAll(t, syscall.SIGTERM, nodes...)
 		endsWell(t, nodes...)
@@ -105,9 +102,7 @@ func TestTerminatedWhenItCannotJoinAgain(t *testing.T) {
 // A second SIGINT or SIGTERM ends a node at once that cannot leave yet, also if SIGINT was ignored
 // when it was started, as in the background of a script.
 func TestASecondSignalEndsANode(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not in a short run: it waits for what takes its time")
-	}
+	notShort(t)
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		var first, second ready
 		start(t, nodeArgs("n0", "64MB")...).line(t, &first)

@@ -21,6 +21,7 @@ import (
 // members starts k nodes of one cluster, which log warnings.
 func members(t *testing.T, k int) (nodes []*daemon, up []ready) {
 	t.Helper()
+	notShort(t)
 	for i := range k {
 		args := nodeArgs(fmt.Sprint("n", i+1), "64MB", "--log-level=warning")
 		if i > 0 {

@@ -48,6 +48,14 @@ func build(m *testing.M) int {
 	return m.Run()
 }
 
+// notShort leaves out of a short run what starts many processes.
+func notShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("not in a short run: many processes")
+	}
+}
+
 // daemon is a running program.
 type daemon struct {
 	*exec.Cmd

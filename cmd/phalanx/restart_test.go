@@ -24,6 +24,7 @@ type flagged struct {
 // startFlagged starts n nodes, of which the first few are the seeds.
 func startFlagged(t *testing.T, n, seeds int) *flagged {
 	t.Helper()
+	notShort(t)
 	ports := freePorts(t, 2*n)
 	f := &flagged{control: ports[:n], http: ports[n:], seeds: seeds, nodes: make([]*daemon, n), up: make([]ready, n)}
 	for i := range n {
