@@ -3,7 +3,6 @@ package workflow
 import (
 	"context"
 	"errors"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -192,8 +191,7 @@ func (l *incarnation) putAgain(from phalanx.NodeID, m flow.Restore) {
 		place := placeOf(m.Blob)
 		b, err := l.o.disk.Open(place)
 		if err == nil {
-			_, err = l.o.node.PutReader(ctx, m.Object, io.Reader(b), b.Size)
-			err = errors.Join(err, b.Close())
+			err = errors.Join(nodeStore{l.o.node}.PutAgain(ctx, m.Object, b, b.Size, b.Digest), b.Close())
 			l.keep(m.Blob.Run.String(), m.Object, true)
 		}
 		switch {
@@ -208,6 +206,7 @@ func (l *incarnation) putAgain(from phalanx.NodeID, m flow.Restore) {
 			answer.Lost = true
 		default:
 			answer.Failed = err.Error()
+			l.o.settings.Log.Warnf("node %s asks for the checkpoint %s, which cannot be put into the store: %v", from, place, err)
 		}
 		l.mu.Lock()
 		delete(l.putting, m.Object)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/storenode"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
@@ -25,10 +27,50 @@ type objects interface {
 type nodeStore struct{ *cluster.Node }
 
 func (s nodeStore) Put(ctx context.Context, id phalanx.ObjectID, data []byte, meta phalanx.Meta) (storenode.Info, error) {
-	if meta.DType == phalanx.Bytes && meta.Shape == nil {
-		return s.Node.Put(ctx, id, data)
+	i, err := s.Node.Put(ctx, id, data, arrayOf(meta)...)
+	if errors.Is(err, phalanx.ErrExists) {
+		if have, ok := s.has(ctx, id, int64(len(data)), dataplane.DigestBytes(data)); ok {
+			return have, nil
+		}
 	}
-	return s.Node.Put(ctx, id, data, cluster.WithArray(meta.DType, meta.Shape...))
+	return i, err
+}
+
+// PutAgain makes the object of a checkpoint again. It has the elements that the directory knows of the object, if it does.
+func (s nodeStore) PutAgain(ctx context.Context, id phalanx.ObjectID, from io.Reader, size int64, digest phalanx.Digest) error {
+	var meta phalanx.Meta
+	if at, err := s.Stat(ctx, id); err == nil && at.Meta.Size == size {
+		meta = at.Meta
+	}
+	_, err := s.PutReader(ctx, id, from, size, arrayOf(meta)...)
+	if errors.Is(err, phalanx.ErrExists) {
+		if _, ok := s.has(ctx, id, size, digest); ok {
+			return nil
+		}
+	}
+	return err
+}
+
+// has reports whether an object is there and has these bytes. The store takes those of an array for others than those of one
+// without elements, which an object has that was put again of a checkpoint after its directory was gone.
+func (s nodeStore) has(ctx context.Context, id phalanx.ObjectID, size int64, digest phalanx.Digest) (storenode.Info, bool) {
+	at, err := s.Stat(ctx, id)
+	if err == nil && at.State == directory.Begun {
+		var v *storenode.View
+		if v, err = s.TryGet(ctx, id); err == nil { // it is final
+			v.Release()
+			at, err = s.Stat(ctx, id)
+		}
+	}
+	return storenode.Info{Object: id, Gen: at.Gen, Meta: at.Meta, Digest: at.Digest},
+		err == nil && at.State == directory.Finished && at.Meta.Size == size && at.Digest == digest
+}
+
+func arrayOf(m phalanx.Meta) []cluster.PutOption {
+	if m.DType == phalanx.Bytes && m.Shape == nil {
+		return nil
+	}
+	return []cluster.PutOption{cluster.WithArray(m.DType, m.Shape...)}
 }
 
 // memory is a store in this process, for trials.

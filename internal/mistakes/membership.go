@@ -163,5 +163,7 @@ var inMembership = []Mistake{
 	mistake(Tests, "a leader that hands over is idle meanwhile",
 		"protocol/view/want.go", " || c.voter.node.BasicStatus().LeadTransferee != raft.None:", " || c.voter.node.BasicStatus().LeadTransferee != raft.None && false:"),
 	mistake(Tests, "a node forgets that it wanted a lease, and had none",
-		"protocol/view/want.go", " || c.member && c.lease < c.wanted ||", " ||"),
+		"protocol/view/want.go", " || c.member && c.lease < c.wanted+c.cfg.IdleAfter ||", " ||"),
+	mistake(Tests, "a node forgets that it wanted a lease, and that the one it had ended too early",
+		"protocol/view/want.go", "c.lease < c.wanted+c.cfg.IdleAfter", "c.lease < c.wanted"),
 }

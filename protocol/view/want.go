@@ -22,10 +22,11 @@ type pending struct {
 	at   time.Duration
 }
 
-// wants reports whether this node keeps a lease: it has requests that need one, it had some and
-// has had no lease since, or it has to see whether there is one to be had.
+// wants reports whether this node keeps a lease: it has requests that need one, it had some and its
+// lease ended while it did, or it has to see whether there is one to be had. In the second case
+// the node keeps asking until it has another lease: services ask again only with a lease.
 func (c *Core) wants() bool {
-	return c.cfg.IdleAfter == 0 || c.now-c.wanted < c.cfg.IdleAfter || c.member && c.lease < c.wanted || c.alarm.Lost || c.apart()
+	return c.cfg.IdleAfter == 0 || c.now-c.wanted < c.cfg.IdleAfter || c.member && c.lease < c.wanted+c.cfg.IdleAfter || c.alarm.Lost || c.apart()
 }
 
 // apart reports whether this node hears nothing of a leader, or as the leader not of most

@@ -316,6 +316,37 @@ func TestAServiceHasALeaseAgainAfterAnOutage(t *testing.T) {
 	}
 }
 
+// A service that wants a lease with each lease has one again after messages were slow, so that leases ended before they came,
+// for longer than a lease is wanted for.
+func TestAServiceHasALeaseAgainAfterMessagesWereSlow(t *testing.T) {
+	for _, id := range []phalanx.NodeID{"a#1", "b#1", "e#1"} { // leader, voter, member
+		w := idling(t)
+		w.onStep = func(n *node, _ Event, out []Effect) {
+			for _, e := range out {
+				if _, ok := e.(Lease); ok && n.id == id {
+					w.at(w.now, id, func(now time.Duration) Event { return Want{Now: now} })
+				}
+			}
+		}
+		w.want(id)
+		w.run(2 * time.Second)
+		if !w.leased(id) {
+			t.Fatalf("%s has no lease", id)
+		}
+		fast := w.delay
+		w.delay = w.cfg.withDefaults().LeaseFor * 3 / 4 // of each message: a round trip takes longer than a lease
+		w.run(5 * time.Second)
+		if w.leased(id) {
+			t.Fatalf("%s has a lease although messages are slow", id)
+		}
+		w.delay = fast
+		w.run(2 * time.Second)
+		if !w.leased(id) {
+			t.Errorf("%s has no lease after messages are fast again", id)
+		}
+	}
+}
+
 // A node that hung has a lease as soon as it goes on: what wanted one may not have been told.
 func TestANodeThatHungWantsALease(t *testing.T) {
 	for _, id := range []phalanx.NodeID{"b#1", "e#1"} { // voter, member
