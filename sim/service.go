@@ -53,6 +53,8 @@ type Resumer interface {
 	Posted(p *Process, from string, m any)
 	// Quiet reports whether a node sends m also while there is nothing to do.
 	Quiet(m any) bool
+	// State describes the service's part of the nodes, for the report of a run that does not come to its end.
+	State() string
 }
 
 // Kind is a service that a run can have.
@@ -121,6 +123,9 @@ func (s *World) Met(what string) { s.w.met[what]++ }
 
 // Tracef writes a line to the trace.
 func (s *World) Tracef(format string, args ...any) { s.w.trace.say(s.w.now, "", format, args...) }
+
+// Traced reports whether the trace has a reader.
+func (s *World) Traced() bool { return s.w.trace.out != nil }
 
 // Failf ends the run, unless it lost a majority of the voters: then the service promises nothing.
 func (s *World) Failf(format string, args ...any) {
@@ -255,7 +260,9 @@ func (s *World) Send(p *Process, to phalanx.NodeID, m any) {
 	}
 	w, from, dest := s.w, p.Self, s.w.byID[to].host
 	w.overhear(from, to, letter{s.number, m})
-	w.trace.say(w.now, string(from), "-> %s %T%+v", to, m, m)
+	if w.trace.out != nil {
+		w.trace.say(w.now, string(from), "-> %s %T%+v", to, m, m)
+	}
 	decode := w.encode(from, to, letter{s.number, m})
 	w.weathered(func() {
 		q := dest.process
@@ -279,8 +286,13 @@ func (s *World) Post(p *Process, to string, m any) {
 		return
 	}
 	w.overhear(phalanx.NodeID(from.name), phalanx.NodeID(to), letter{s.number, m})
-	w.trace.say(w.now, from.name, "-> %s %T%+v", to, m, m)
-	decode := w.encode(phalanx.NodeID(from.name), phalanx.NodeID(to), letter{s.number, m})
+	if w.trace.out != nil {
+		w.trace.say(w.now, from.name, "-> %s %T%+v", to, m, m)
+	}
+	decode := func() any { return m }
+	if !w.bare() || !s.resumer.Quiet(m) {
+		decode = w.encode(phalanx.NodeID(from.name), phalanx.NodeID(to), letter{s.number, m})
+	}
 	w.weathered(func() {
 		q := dest.process
 		if q == nil || !w.linked(from, dest) {
@@ -474,6 +486,9 @@ func (w *world) servicesEnd() {
 	for _, s := range w.services {
 		var missing string
 		if !w.until(w.now+settled, func() bool { missing = s.service.Missing(); return missing == "" }) {
+			if s.resumer != nil {
+				missing += s.resumer.State()
+			}
 			s.Failf("%s", missing)
 		}
 		s.silent = s.service.GiveUp()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/messages"
+	flow "github.com/phalanx-go/phalanx/node/workflow"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
@@ -336,7 +337,7 @@ func (r *runner) encode(ctx context.Context, t *Task, a *attempt, life *life, e 
 	if t.makes.dtype != phalanx.Bytes && !t.expands {
 		meta = phalanx.Meta{DType: t.makes.dtype, Shape: []int64{int64(len(b)) / t.makes.dtype.Size()}}
 	}
-	ref, err := life.put(ctx, outputName, b, meta)
+	ref, err := life.put(ctx, flow.OutputName, b, meta)
 	if err != nil {
 		e.err = err
 		return

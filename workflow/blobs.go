@@ -3,9 +3,6 @@ package workflow
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -20,10 +17,7 @@ import (
 func (l *incarnation) keep(run string, id phalanx.ObjectID, last bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.kept[run] == nil {
-		l.kept[run] = map[phalanx.ObjectID]bool{}
-	}
-	l.kept[run][id] = l.kept[run][id] || last
+	l.has.Object(run, id, last)
 }
 
 // findBlobs notes which checkpoints are on the disk already. Whether runs end with them is not known any more: these stay
@@ -41,13 +35,9 @@ func (l *incarnation) findBlobs() {
 }
 
 func (l *incarnation) keepBlob(place string, last bool) {
-	run := runOf(place)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.blobs[run] == nil {
-		l.blobs[run] = map[string]bool{}
-	}
-	l.blobs[run][place] = last
+	l.has.Blob(place, last)
 }
 
 // diskWait bounds what is done for the disk: one checkpoint is read and written.
@@ -67,9 +57,9 @@ func (l *incarnation) save(e core.SaveBlob) {
 }
 
 func (l *incarnation) write(ctx context.Context, e core.SaveBlob) error {
-	id := outputID(e.Blob, e.Deterministic)
+	id := flow.OutputID(e.Blob, e.Deterministic)
 	l.keep(e.Blob.Run.String(), id, e.Result)
-	place := placeOf(e.Blob)
+	place := flow.PlaceOf(e.Blob)
 	if err := l.copyTo(ctx, place, id, e.Output.Size, e.Output.Digest); err != nil {
 		return err
 	}
@@ -79,14 +69,8 @@ func (l *incarnation) write(ctx context.Context, e core.SaveBlob) error {
 
 // free deletes what the node has of runs that have ended, but for what they end with.
 func (l *incarnation) free(runs []core.Released) {
-	var objects []phalanx.ObjectID
-	var places []string
 	l.mu.Lock()
-	for _, r := range runs {
-		run := r.Run.String()
-		objects = append(objects, drop(l.kept, run, r)...)
-		places = append(places, drop(l.blobs, run, r)...)
-	}
+	objects, places := l.has.Free(runs)
 	l.mu.Unlock()
 	if len(objects)+len(places) == 0 {
 		return
@@ -107,40 +91,11 @@ func (l *incarnation) free(runs []core.Released) {
 	})
 }
 
-// drop takes what is known of a run out of all, but for what the run ends with and names unless that goes as well.
-func drop[K ~string](all map[string]map[K]bool, run string, r core.Released) (gone []K) {
-	for k, last := range all[run] {
-		last = last || slices.ContainsFunc(r.Spares, func(s string) bool { return strings.HasPrefix(string(k), s) })
-		if !last || r.Results {
-			gone = append(gone, k)
-			delete(all[run], k)
-		} else {
-			all[run][k] = true
-		}
-	}
-	if len(all[run]) == 0 {
-		delete(all, run)
-	}
-	return gone
-}
-
 // census returns of which runs the node has something.
-func (l *incarnation) census() (all []core.UID) {
+func (l *incarnation) census() []core.UID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	runs := map[string]bool{}
-	for run := range l.kept {
-		runs[run] = true
-	}
-	for run := range l.blobs {
-		runs[run] = true
-	}
-	for _, run := range slices.Sorted(maps.Keys(runs)) {
-		if u, ok := core.ParseUID(run); ok {
-			all = append(all, u)
-		}
-	}
-	return all
+	return l.has.Runs()
 }
 
 // copyAgain writes a checkpoint that the disk has lost, of the object that another node has put again.
@@ -151,11 +106,11 @@ func (l *incarnation) copyAgain(m flow.Copy) {
 	l.wait.Go(func() {
 		ctx, cancel := context.WithTimeout(l.ctx, diskWait)
 		defer cancel()
-		if err := l.copyTo(ctx, placeOf(m.Blob), m.Object, m.Size, m.Digest); err != nil {
-			l.o.settings.Log.Warnf("the checkpoint %s cannot be written again: %v", placeOf(m.Blob), err)
+		if err := l.copyTo(ctx, flow.PlaceOf(m.Blob), m.Object, m.Size, m.Digest); err != nil {
+			l.o.settings.Log.Warnf("the checkpoint %s cannot be written again: %v", flow.PlaceOf(m.Blob), err)
 			return
 		}
-		l.keepBlob(placeOf(m.Blob), true)
+		l.keepBlob(flow.PlaceOf(m.Blob), true)
 	})
 }
 
@@ -188,7 +143,7 @@ func (l *incarnation) putAgain(from phalanx.NodeID, m flow.Restore) {
 	l.wait.Go(func() {
 		ctx, cancel := context.WithTimeout(l.ctx, diskWait)
 		defer cancel()
-		place := placeOf(m.Blob)
+		place := flow.PlaceOf(m.Blob)
 		b, err := l.o.disk.Open(place)
 		if err == nil {
 			err = errors.Join(nodeStore{l.o.node}.PutAgain(ctx, m.Object, b, b.Size, b.Digest), b.Close())

@@ -28,10 +28,9 @@ type incarnation struct {
 	attempts map[core.AttemptID]context.CancelCauseFunc
 
 	mu      sync.Mutex
-	putting map[phalanx.ObjectID]bool            // objects of checkpoints that are being put
-	kept    map[string]map[phalanx.ObjectID]bool // by run: its objects of which this node knows; true: the run ends with it
-	blobs   map[string]map[string]bool           // by run: places on the disk; true: the run ends with it
-	beats   map[core.AttemptID][]byte            // progress of which the actor has a message, and not read it yet
+	putting map[phalanx.ObjectID]bool // objects of checkpoints that are being put
+	has     *flow.Belongings
+	beats   map[core.AttemptID][]byte // progress of which the actor has a message, and not read it yet
 }
 
 // beaten says that an attempt has progress for the actor. There is one such message of an attempt, however often it beats.
@@ -63,7 +62,7 @@ func (l *incarnation) latest(id core.AttemptID) []byte {
 func newIncarnation(o *open) *incarnation {
 	r := &runner{tasks: o.settings.Tasks, store: nodeStore{o.node}, log: o.settings.Log, grace: attemptGrace}
 	l := &incarnation{o: o, runner: r, member: flow.NewMember(o.settings.offer(o.diskName())), attempts: map[core.AttemptID]context.CancelCauseFunc{},
-		kept: map[string]map[phalanx.ObjectID]bool{}, blobs: map[string]map[string]bool{}, putting: map[phalanx.ObjectID]bool{}, beats: map[core.AttemptID][]byte{}}
+		has: flow.NewBelongings(), putting: map[phalanx.ObjectID]bool{}, beats: map[core.AttemptID][]byte{}}
 	l.ctx, l.stop = context.WithCancelCause(context.Background())
 	l.findBlobs()
 	return l
@@ -149,7 +148,7 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 		l.keep(a.run, r.id, job.Result && (r == e.object || slices.Contains(e.refs, r)))
 	}
 	if e.err == nil && ev.Work == nil && job.Object && e.object.IsZero() && (o.Kind == core.Do || o.Kind == core.Remake) {
-		id := outputID(core.Blob{Run: o.ID.Run, Task: o.ID.Task, Gen: o.Gen, Made: o.Made}, a.call.Deterministic)
+		id := flow.OutputID(core.Blob{Run: o.ID.Run, Task: o.ID.Task, Gen: o.Gen, Made: o.Made}, a.call.Deterministic)
 		l.keep(a.run, id, job.Result)
 		if _, err := l.runner.store.Put(ctx, id, e.output.Bytes, phalanx.Meta{}); err != nil {
 			e.err = fmt.Errorf("its output: %w", err)

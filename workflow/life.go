@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/phalanx-go/phalanx"
+	flow "github.com/phalanx-go/phalanx/node/workflow"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 	"github.com/phalanx-go/phalanx/storenode"
 )
@@ -21,9 +21,6 @@ const (
 	maxProgress = 64 << 10 // bytes
 	maxPutName  = 64       // bytes
 )
-
-// outputName is the name of the object that has an output. No Put of a task has it.
-const outputName = ".output"
 
 // life is what an attempt has done, and may do, until it ends.
 type life struct {
@@ -59,14 +56,9 @@ func keyOf(a *attempt) string {
 	return a.run + "/" + a.path
 }
 
-// prefixOf returns how the ids of an attempt's objects begin (workflow specification 2.3). Those of a deterministic task are the same in each
-// attempt, so that bytes that are made again go on under their id.
+// prefixOf returns how the ids of an attempt's objects begin.
 func prefixOf(a *attempt) string {
-	p := "wf/" + a.run + "/" + a.path + "/" + strconv.FormatUint(uint64(a.gen), 10) + "/"
-	if a.call.Deterministic {
-		return p
-	}
-	return p + fmt.Sprintf("%d.%d/", a.made.Epoch, a.made.Number)
+	return flow.Prefix(a.run, a.path, a.gen, a.made, a.call.Deterministic)
 }
 
 func (l *life) know(r Ref) error {
@@ -183,7 +175,7 @@ func gone(err error) bool {
 // put makes an object of the attempt.
 func (l *life) put(ctx context.Context, name string, data []byte, meta phalanx.Meta) (Ref, error) {
 	l.mu.Lock()
-	if len(l.names) >= maxPuts && !l.names[name] && name != outputName {
+	if len(l.names) >= maxPuts && !l.names[name] && name != flow.OutputName {
 		l.mu.Unlock()
 		return Ref{}, invalid("put", fmt.Errorf("the attempt has made %d objects already", maxPuts))
 	}

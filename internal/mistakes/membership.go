@@ -33,7 +33,7 @@ var inMembership = []Mistake{
 	mistake(Tests, "a late acknowledgement of what a leader has taken back counts as a wrong message",
 		"protocol/view/wire.go", "m.GetTerm() == leads && !m.GetReject()", "!m.GetReject()"),
 	mistake(Tests, "only a leader that goes and its heir vote, of whom none may die",
-		"protocol/view/voters.go", "range []bool{false, true} {", "range []bool{} {"),
+		"protocol/view/voters.go", "leaves := range []bool{false, true} {", "leaves := range []bool{} {"),
 	mistake(Tests, "nobody looks at a member whose answer is overdue",
 		"protocol/detect/overdue.go", "case due <= now:", "case false:"),
 	mistake(Tests, "a lease of an earlier leader counts",

@@ -35,7 +35,7 @@ func (c *Core) majorityOf(counts func(id uint64) bool) time.Duration {
 		if len(half) == 0 {
 			continue
 		}
-		var at []time.Duration
+		at := make([]time.Duration, 0, 2*largeVoters)
 		for _, id := range half {
 			if t, ok := c.lead.contact[id]; id == c.id {
 				at = append(at, c.now)

@@ -22,18 +22,17 @@ const (
 // wantedVoters returns the oldest members, an odd number of them, without members
 // that are about to go.
 func (c *Core) wantedVoters() []phalanx.NodeID {
-	var staying, pool []phalanx.NodeID
-	for _, m := range c.voter.state.View.Members {
-		if c.condemned(m.ID) {
-			continue
+	members := c.voter.state.View.Members
+	staying := make([]phalanx.NodeID, 0, len(members))
+	for _, leaving := range []bool{false, true} { // those that leave only if no other stays
+		for _, m := range members {
+			if m.Leaving == leaving && !c.condemned(m.ID) {
+				staying = append(staying, m.ID)
+			}
 		}
-		pool = append(pool, m.ID)
-		if !m.Leaving {
-			staying = append(staying, m.ID)
+		if len(staying) > 0 {
+			break
 		}
-	}
-	if len(staying) == 0 {
-		staying = pool
 	}
 	return staying[:voterCount(len(staying), c.cfg.Voters)]
 }
@@ -160,7 +159,7 @@ func (c *Core) withSelf(want []phalanx.NodeID) []phalanx.NodeID {
 
 // seated returns the members that vote, in joining order.
 func (c *Core) seated() []phalanx.NodeID {
-	var ids []phalanx.NodeID
+	ids := make([]phalanx.NodeID, 0, largeVoters)
 	for _, m := range c.voter.state.View.Members {
 		if slices.Contains(c.voter.conf.GetVoters(), raftID(m.ID)) {
 			ids = append(ids, m.ID)
@@ -257,7 +256,7 @@ func (c *Core) handOver(heirs []phalanx.NodeID) bool {
 
 // changeVoters returns the change from have to want, or nil if there is none.
 func changeVoters(have []uint64, want []phalanx.NodeID) *raftpb.ConfChangeV2 {
-	cc := &raftpb.ConfChangeV2{Context: encode(want)}
+	cc := &raftpb.ConfChangeV2{}
 	change := func(t raftpb.ConfChangeType, id uint64) {
 		cc.Changes = append(cc.Changes, &raftpb.ConfChangeSingle{Type: t.Enum(), NodeId: new(id)})
 	}
@@ -274,6 +273,7 @@ func changeVoters(have []uint64, want []phalanx.NodeID) *raftpb.ConfChangeV2 {
 	if len(cc.Changes) == 0 {
 		return nil
 	}
+	cc.Context = encode(want)
 	return cc
 }
 

@@ -207,23 +207,20 @@ func (s *service) Quiet(m any) bool {
 func (s *service) Due(p *sim.Process) (time.Duration, bool) {
 	h := s.hosts[p]
 	due := time.Duration(math.MaxInt64)
-	for _, of := range h.dues() {
-		if at, ok := of(); ok {
+	add := func(at time.Duration, ok bool) {
+		if ok {
 			due = min(due, at)
 		}
 	}
-	return due, due < math.MaxInt64 && !h.over
-}
-
-func (h *host) dues() []func() (time.Duration, bool) {
-	all := []func() (time.Duration, bool){h.keeper.due, h.caller.Due}
+	add(h.keeper.due())
+	add(h.caller.Due())
 	if h.member != nil {
-		all = append(all, h.member.Due)
+		add(h.member.Due())
 	}
 	if c := h.keeper.controller; c != nil {
-		all = append(all, c.tenure.Due)
+		add(c.tenure.Due())
 	}
-	return all
+	return due, due < math.MaxInt64 && !h.over
 }
 
 // Tick tells the cores that time has passed.
@@ -293,5 +290,8 @@ func (h *host) post(do func()) { h.later(0, do) }
 func (h *host) soon(do func()) { h.later(1+h.Upto(ms), do) }
 
 func (h *host) tracef(format string, args ...any) {
+	if !h.Traced() { // most runs: the text costs more than what it tells
+		return
+	}
 	h.Tracef("%s: %s", h.p.Name(), fmt.Sprintf(format, args...))
 }

@@ -343,7 +343,7 @@ func (s *service) Missing() string {
 	s.calm = true
 	for _, r := range s.work.runs {
 		if !r.done {
-			return fmt.Sprintf("(14) run %s (%s) has not ended; it has started: %v, has a result: %v, %d calls wait%s", r.id, r.uid, r.started, r.result != nil, r.open, s.state())
+			return fmt.Sprintf("(14) run %s (%s) has not ended; it has started: %v, has a result: %v, %d calls wait", r.id, r.uid, r.started, r.result != nil, r.open)
 		}
 		if r.open > 0 {
 			return fmt.Sprintf("%d calls for run %s, which is over, have not ended", r.open, r.id)
@@ -356,7 +356,7 @@ func (s *service) Missing() string {
 	}
 	h := s.leader()
 	if h == nil {
-		return "no node leads the ledger" + s.state()
+		return "no node leads the ledger"
 	}
 	rows := s.check.rows
 	for _, key := range slices.Sorted(maps.Keys(rows)) {
@@ -372,8 +372,8 @@ func (s *service) Missing() string {
 	return ""
 }
 
-// state describes the nodes.
-func (s *service) state() (text string) {
+// State describes the nodes.
+func (s *service) State() (text string) {
 	for _, p := range s.Live() {
 		h := s.hosts[p]
 		text += fmt.Sprintf("\n  %s as %s: %v, leads %v, %d attempts, %d calls", p.Name(), p.Self, h.keeper.core, h.keeper.controller != nil, len(h.attempts), len(h.calls))

@@ -1,0 +1,114 @@
+package workflow
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/phalanx-go/phalanx"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
+)
+
+// OutputName is the name of the object that has an output. No Put of a task has it.
+const OutputName = ".output"
+
+// Prefix returns how the ids of a task's objects begin (workflow specification 2.3). path is that of the task in the run. The ids
+// of a deterministic task are the same in each attempt, so that bytes that are made again go on under their id.
+func Prefix(run, path string, gen uint32, made core.Attempt, deterministic bool) string {
+	if deterministic {
+		return fmt.Sprintf("wf/%s/%s/%d/", run, path, gen)
+	}
+	return fmt.Sprintf("wf/%s/%s/%d/%d.%d/", run, path, gen, made.Epoch, made.Number)
+}
+
+// OutputID returns the id of the object that has an output.
+func OutputID(b core.Blob, deterministic bool) phalanx.ObjectID {
+	return phalanx.ObjectID(Prefix(b.Run.String(), fmt.Sprint(b.Task), b.Gen, b.Made, deterministic) + OutputName)
+}
+
+// PlaceOf returns the place of a checkpoint among the blobs of a disk.
+func PlaceOf(b core.Blob) string { return string(OutputID(b, false)) }
+
+// Belongings are what a node has of runs, so that it can drop all of a run that is over: objects of which it knows, and
+// checkpoints on its disk.
+type Belongings struct {
+	objects map[string]map[phalanx.ObjectID]bool // by run; true: the run ends with it
+	blobs   map[string]map[string]bool           // by run: places
+}
+
+// NewBelongings returns those of a node that has nothing.
+func NewBelongings() *Belongings {
+	return &Belongings{objects: map[string]map[phalanx.ObjectID]bool{}, blobs: map[string]map[string]bool{}}
+}
+
+// Object notes an object of a run. last says that the run ends with it.
+func (b *Belongings) Object(run string, id phalanx.ObjectID, last bool) {
+	if b.objects[run] == nil {
+		b.objects[run] = map[phalanx.ObjectID]bool{}
+	}
+	b.objects[run][id] = b.objects[run][id] || last
+}
+
+// Blob notes a checkpoint on the disk.
+func (b *Belongings) Blob(place string, last bool) {
+	run := runOf(place)
+	if b.blobs[run] == nil {
+		b.blobs[run] = map[string]bool{}
+	}
+	b.blobs[run][place] = last
+}
+
+// Free forgets what the node has of runs that have ended, but for what they end with, and returns it, to be deleted.
+func (b *Belongings) Free(runs []core.Released) (objects []phalanx.ObjectID, places []string) {
+	for _, r := range runs {
+		objects = append(objects, drop(b.objects, r)...)
+		places = append(places, drop(b.blobs, r)...)
+	}
+	return objects, places
+}
+
+// Runs returns of which runs the node has something.
+func (b *Belongings) Runs() (all []core.UID) {
+	runs := map[string]bool{}
+	for run := range b.objects {
+		runs[run] = true
+	}
+	for run := range b.blobs {
+		runs[run] = true
+	}
+	for _, run := range slices.Sorted(maps.Keys(runs)) {
+		if u, ok := core.ParseUID(run); ok {
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
+// drop takes what is known of a run out of all, but for what the run ends with and names unless that goes as well.
+func drop[K ~string](all map[string]map[K]bool, r core.Released) (gone []K) {
+	of := all[r.Run.String()]
+	for _, k := range slices.Sorted(maps.Keys(of)) {
+		last := of[k] || slices.ContainsFunc(r.Spares, func(s string) bool { return strings.HasPrefix(string(k), s) })
+		if !last || r.Results {
+			gone = append(gone, k)
+			delete(of, k)
+		} else {
+			of[k] = true
+		}
+	}
+	if len(of) == 0 {
+		delete(all, r.Run.String())
+	}
+	return gone
+}
+
+// runOf returns the run of a place.
+func runOf(place string) (uid string) {
+	rest, ok := strings.CutPrefix(place, "wf/")
+	if !ok {
+		return ""
+	}
+	uid, _, _ = strings.Cut(rest, "/")
+	return uid
+}

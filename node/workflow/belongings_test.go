@@ -1,0 +1,52 @@
+package workflow_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/workflow"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
+)
+
+// A node drops what it has of a run that has ended, but for what the run ends with, and the rest once the run is forgotten.
+func TestBelongings(t *testing.T) {
+	u, other := core.UID{Ledger: 1, Epoch: 2, Index: 3}, core.UID{Ledger: 1, Epoch: 2, Index: 4}
+	blob := func(u core.UID, task int) core.Blob {
+		return core.Blob{Run: u, Task: task, Gen: 1, Made: core.Attempt{Epoch: 2, Number: uint64(task)}}
+	}
+	b := workflow.NewBelongings()
+	run := u.String()
+	for task := range 4 {
+		b.Object(run, workflow.OutputID(blob(u, task), false), task == 3)
+	}
+	b.Object(run, workflow.OutputID(blob(u, 3), false), false) // it stays one with which the run ends
+	b.Blob(workflow.PlaceOf(blob(u, 0)), false)
+	b.Blob(workflow.PlaceOf(blob(u, 3)), true)
+	b.Blob(workflow.PlaceOf(blob(other, 0)), false)
+	if got := b.Runs(); !slices.Equal(got, []core.UID{u, other}) {
+		t.Errorf("there is something of %v", got)
+	}
+	spare := workflow.Prefix(run, "2", 1, core.Attempt{Epoch: 2, Number: 2}, false)
+	for _, want := range []struct {
+		results bool
+		objects []int
+		places  []int
+	}{{false, []int{0, 1}, []int{0}}, {false, nil, nil}, {true, []int{2, 3}, []int{3}}} {
+		objects, places := b.Free([]core.Released{{Run: u, Results: want.results, Spares: []string{spare}}})
+		var ids []phalanx.ObjectID
+		var at []string
+		for _, task := range want.objects {
+			ids = append(ids, workflow.OutputID(blob(u, task), false))
+		}
+		for _, task := range want.places {
+			at = append(at, workflow.PlaceOf(blob(u, task)))
+		}
+		if !slices.Equal(objects, ids) || !slices.Equal(places, at) {
+			t.Errorf("of the run, with its results: %v, %v and %v are dropped, not %v and %v", want.results, objects, places, ids, at)
+		}
+	}
+	if got := b.Runs(); !slices.Equal(got, []core.UID{other}) {
+		t.Errorf("afterwards there is something of %v", got)
+	}
+}
