@@ -34,6 +34,10 @@ type (
 	// NotReadable answer it. ID is the host's.
 	Read struct{ ID uint64 }
 
+	// Wake says that the replica's host needs a group that is awake: its leader is heard soon, or another one
+	// is elected.
+	Wake struct{}
+
 	// Left says that the node of a replica has left the view.
 	Left struct{ Replica uint64 }
 
@@ -69,6 +73,7 @@ func (Written) event()         {}
 func (WriteFailed) event()     {}
 func (Append) event()          {}
 func (Read) event()            {}
+func (Wake) event()            {}
 func (Left) event()            {}
 func (Want) event()            {}
 func (HandOver) event()        {}

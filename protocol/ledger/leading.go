@@ -16,6 +16,7 @@ import (
 type leading struct {
 	term    uint64
 	beat    time.Duration // when raft was last ticked
+	stirred time.Duration // when something was last asked of this leader
 	contact map[uint64]time.Duration
 	first   uint64 // the first entry of the term that is applied; 0: none is
 	began   bool   // the tenure
@@ -33,9 +34,9 @@ type leading struct {
 }
 
 func (c *Core) startLeading(term uint64) {
-	c.election.on = false
+	c.election.on, c.asleep = false, false
 	c.lead = &leading{
-		term: term, beat: c.now, contact: map[uint64]time.Duration{}, streams: map[uint64]uint64{},
+		term: term, beat: c.now, stirred: c.now, contact: map[uint64]time.Duration{}, streams: map[uint64]uint64{},
 		proposed: c.log.end(), settles: c.log.end(), // the first entry of the term
 	}
 	for _, id := range c.voters() {
@@ -50,7 +51,7 @@ func (c *Core) stopLeading() {
 	}
 	c.endTenure()
 	c.endReads()
-	c.lead = nil
+	c.lead, c.asleep = nil, false
 }
 
 // endTenure refuses what is not committed. Some of it may be yet.
@@ -79,7 +80,8 @@ func (c *Core) serves(epoch uint64) bool {
 // tickLeader does what the time asks of a leader.
 func (c *Core) tickLeader() {
 	l := c.lead
-	if c.now-l.beat >= c.cfg.HeartbeatEvery {
+	if c.now-l.beat >= c.beatEvery() {
+		c.restOrRouse()
 		l.beat = c.now
 		c.node.Tick() // may step down, if most voters were silent
 	}
