@@ -6,6 +6,14 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/ledger"
 )
 
+func (c *Core) leave(on bool) {
+	if on && !c.leaving {
+		c.leaves = c.now
+		c.soon()
+	}
+	c.leaving = on
+}
+
 // handOver has the replica of a node that leaves hand over its leadership, again and again.
 func (c *Core) handOver() {
 	if c.leaving && c.began && c.heir() {
@@ -13,11 +21,12 @@ func (c *Core) handOver() {
 	}
 }
 
-// heir reports whether another voter was heard lately.
+// heir reports whether another voter was heard lately, or may be: a group that sleeps says little, and has to wake as the
+// node begins to leave.
 func (c *Core) heir() bool {
 	return slices.ContainsFunc(c.group.Voters, func(id uint64) bool {
 		d := c.disks[diskOf(id)]
-		return id != c.id && d != nil && d.replica == id && c.now-d.heard < c.cfg.HelloEvery
+		return id != c.id && d != nil && d.replica == id && (c.now-d.heard < c.cfg.HelloEvery || c.now-c.leaves < c.cfg.HelloEvery && c.view.has(d.address))
 	})
 }
 
