@@ -201,9 +201,9 @@ func (c *Core) take(ev Event) {
 	case Want:
 		c.wantVoters(ev.Voters)
 	case HandOver:
-		if c.lead != nil {
+		if c.lead != nil && len(ev.To) > 0 {
 			c.rouse()
-			c.handOver("its node is about to leave")
+			c.handOver("its node is about to leave", ev.To...)
 		}
 	case GiveUp:
 		if c.serves(ev.Epoch) {

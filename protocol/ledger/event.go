@@ -45,8 +45,9 @@ type (
 	// The core keeps the last Want for when it leads.
 	Want struct{ Voters []uint64 }
 
-	// HandOver asks a leader to transfer its leadership, since its node is about to go.
-	HandOver struct{}
+	// HandOver asks a leader to transfer its leadership, since its node is about to go: to one of these replicas, whose nodes
+	// stay. Without any it asks for nothing.
+	HandOver struct{ To []uint64 }
 
 	// GiveUp asks to end the tenure Epoch, since its controller cannot go on: another one follows, on another
 	// replica if there is one.

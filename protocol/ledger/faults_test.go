@@ -227,7 +227,7 @@ func (s *faulty) act() {
 			}
 			s.at(s.now+time.Duration(s.rng.Intn(1500))*time.Millisecond, func() { clear(s.cut) })
 		}
-		s.step(m, HandOver{})
+		s.step(m, HandOver{To: s.want})
 	case 12:
 		if s.whole() || len(s.want) == 1 {
 			s.group(1 + 2*s.rng.Intn(3))

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"time"
 
 	"go.etcd.io/raft/v3"
@@ -103,16 +104,16 @@ func (c *Core) tickLeader() {
 }
 
 // handOver transfers the leadership to the voter that has most of the log, among those that were
-// heard lately: to a wanted one, if there is one. If that takes longer than Config.HandOverFor,
-// this replica leads no more.
-func (c *Core) handOver(cause string) {
+// heard lately: to a wanted one, if there is one, and only to one of these if any are given. If that takes
+// longer than Config.HandOverFor, this replica leads no more.
+func (c *Core) handOver(cause string, only ...uint64) {
 	l := c.lead
 	if l.handing || c.alone() {
 		return
 	}
 	to, match, wanted := uint64(0), uint64(0), false
 	c.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
-		if id == c.id || !c.stays(id) || !c.recent(id) {
+		if id == c.id || !c.stays(id) || !c.recent(id) || len(only) > 0 && !slices.Contains(only, id) {
 			return
 		}
 		w := c.wants(id) && p.Match+near >= c.log.end()

@@ -134,9 +134,9 @@ func TestSleepingLeaderIsCutOff(t *testing.T) {
 // A leader that sleeps hands over at once to a follower that was there.
 func TestSleepingLeaderHandsOver(t *testing.T) {
 	b := sleeping(t)
-	b.step(b.machine(1), HandOver{})
+	b.step(b.machine(1), HandOver{To: []uint64{3}})
 	b.run(200 * time.Millisecond)
-	if began := of[TenureBegan](b, 0); len(began) != 1 || b.leader().id == 1 {
+	if began := of[TenureBegan](b, 0); len(began) != 1 || b.leader().id != 3 {
 		t.Errorf("tenures: %v", began)
 	}
 }
