@@ -26,6 +26,7 @@ func (l *life) sees(m view.Majority) {
 		l.log.Warn(found.String())
 		l.n.system.EventStream.Publish(found)
 	default:
+		l.n.tellNoLease()
 		lost := actors.MajorityLost{View: number, Voters: m.Voters, Missing: m.Missing}
 		l.log.Error(lost.String() + "; the cluster decides nothing, and calls that need the directory wait or fail, until they are back. Voters that hang or are cut off come back by themselves. " +
 			"Voters that have died do not, also if they are started again, as new members: then run the command `phalanx recover` at one of the living nodes, which forms the cluster anew")

@@ -23,6 +23,9 @@ type Service struct {
 	// Features are more features that members with this service have in the view.
 	Features []string
 
+	// NoLease says that the actor is told NoLease.
+	NoLease bool
+
 	// With are services that this one needs: they start before it, as if they stood before it in Config.Services.
 	With []Service
 
@@ -48,6 +51,19 @@ type Viewed struct {
 
 // Leased tells a service until when, by Node.Now, the node is surely a member.
 type Leased struct{ Until time.Duration }
+
+// NoLease tells a service with NoLease that the node hears of no majority of the voters: it wants a lease, and gets none. The
+// next Leased ends that.
+type NoLease struct{}
+
+// tellNoLease tells the services that want to know.
+func (n *Node) tellNoLease() {
+	for i, pid := range n.services {
+		if n.cfg.Services[i].NoLease {
+			n.system.Root.Send(pid, NoLease{})
+		}
+	}
+}
 
 // startServices starts the actors of the services, if they have not been.
 func (n *Node) startServices() error {

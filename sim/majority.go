@@ -21,6 +21,7 @@ func (n *node) sees(m view.Majority) {
 		w.met["majority found"]++
 		return
 	}
+	n.process.noLease(n)
 	if w.met["majority seen as lost"]++; len(m.Missing) > 0 {
 		w.met["majority seen as lost: voters are missing"]++
 	}

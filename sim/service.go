@@ -49,6 +49,8 @@ type Resumer interface {
 	// Started begins the service's part of a process, before its node joins. resumes says that a disk of the process belongs
 	// to a cluster, and known are addresses of other nodes of that.
 	Started(p *Process) (known []string, resumes bool)
+	// NoLease tells that the process hears of no majority of the voters, and gets no lease.
+	NoLease(p *Process)
 	// Posted gives the service a message to its address.
 	Posted(p *Process, from string, m any)
 	// Quiet reports whether a node sends m also while there is nothing to do.
@@ -429,6 +431,15 @@ func (p *Process) leased(n *node, until time.Duration) {
 	}
 	for _, s := range p.w.services {
 		s.service.Leased(p, until+n.born-p.born)
+	}
+}
+
+// noLease tells the services that a life finds no majority.
+func (p *Process) noLease(n *node) {
+	for _, s := range p.w.services {
+		if s.resumer != nil && p.Self == n.id {
+			s.resumer.NoLease(p)
+		}
 	}
 }
 

@@ -13,7 +13,6 @@ type boot struct {
 	core    *ledger.Boot // nil: the node has no folder, or one that belongs to no ledger yet
 	follows uint64       // without core: the ledger of the nodes of the view; 0: not known yet
 	was     Viewed       // of the incarnation that ends: it does not count for this core
-	until   time.Duration
 	held    bool
 	number  uint64
 	alone   bool          // it waits for nobody
@@ -52,9 +51,6 @@ func (c *Core) bootDue() (time.Duration, bool) {
 		return 0, false
 	}
 	due, ok := c.boot.core.Due()
-	if c.boot.held {
-		due, ok = min(due, c.boot.until), true
-	}
 	if c.boot.again > 0 {
 		due, ok = min(due, c.boot.again), true
 	}
@@ -71,13 +67,16 @@ func (c *Core) tickBoot() {
 		c.newBoot()
 	}
 	number := uint64(0)
-	if c.view.Number > 0 && c.view.Self != b.was.Self {
+	if c.member() {
 		number = c.view.Restarts + 1
 	}
 	if number > 0 && b.alone {
 		c.newBoot() // in a cluster it has to wait for a lease that comes late
 	}
-	if held := number > 0 && c.now < b.until; held != b.held || number != b.number {
+	if held := c.inCluster(); held != b.held || number != b.number {
+		if b.held && !held {
+			c.forBoot(ledger.Known{Addresses: c.candidates()})
+		}
 		b.held, b.number = held, number
 		c.forBoot(ledger.Lease{Held: held, Number: number})
 	}
@@ -92,7 +91,10 @@ func (c *Core) tickBoot() {
 // standing returns what the node says of its cluster.
 func (c *Core) standing() ledger.Standing {
 	if c.boot.core == nil {
-		return ledger.Standing{InCluster: c.view.Number > 0 && c.now < c.boot.until, Number: c.view.Restarts + 1}
+		if c.view.Number == 0 {
+			return ledger.Standing{}
+		}
+		return ledger.Standing{InCluster: c.inCluster(), Number: c.view.Restarts + 1}
 	}
 	return c.boot.core.Standing()
 }
@@ -136,7 +138,7 @@ func (c *Core) fromBoot(e ledger.BootEffect) {
 // anew begins a Boot for the node's next incarnation.
 func (c *Core) anew() {
 	c.boot.was = c.view
-	c.boot.until = 0
+	c.held = held{}
 	c.newBoot()
 }
 

@@ -57,12 +57,20 @@ func (c *cluster) changed() {
 	}
 }
 
-// lease gives the members leases, for as long as the cluster can decide.
+// lease gives the members that want one leases, for as long as the cluster can decide. A member that could get none
+// for 5 s learns that.
 func (c *cluster) lease(w *world) {
-	if c.alive() {
-		for _, h := range c.members {
-			if h.up && h.cluster == c && !h.lapsed {
+	for _, h := range c.members {
+		switch {
+		case !h.up || h.cluster != c:
+		case c.alive() && !h.lapsed:
+			h.lacks = 0
+			if w.now < h.wanted {
 				h.lease()
+			}
+		default:
+			if h.lacks++; h.lacks == 17 {
+				h.later(0, func() { h.step(node.NoLease{}) })
 			}
 		}
 	}
@@ -138,6 +146,90 @@ func TestHostThatRefusesIsNotWaitedFor(t *testing.T) {
 	}
 }
 
+// Nor is a node without a folder that the folders remember: it is back, and in no cluster.
+func TestNodeWithoutAFolderIsNotWaitedFor(t *testing.T) {
+	w := restarting(t, 1, "a", "b", "c")
+	d := w.node("d", "m3")
+	d.folder = nil
+	d.start()
+	w.run(5 * time.Second)
+	for _, h := range w.hosts {
+		h.kill()
+	}
+	w.run(5 * time.Second)
+	for _, h := range w.hosts {
+		h.start()
+	}
+	w.until("cluster", 3*time.Second, func() bool {
+		for _, h := range w.hosts[:3] {
+			if h.cluster == nil || h.cluster.restarts != 1 || !h.cluster.alive() {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// An idle member keeps no lease, and a node that asks whether it is in a cluster hears of it still.
+func TestIdleMembersKeepNoLease(t *testing.T) {
+	w := restarting(t, 3, "a", "b", "c")
+	w.run(time.Minute)
+	for _, h := range w.hosts {
+		if h.wanted > w.now-30*time.Second {
+			t.Errorf("%s has wanted a lease although nobody asks for one", h.name)
+		}
+	}
+	c := w.hosts[2]
+	c.kill()
+	w.run(time.Second)
+	c.start()
+	w.until("return to the cluster", 2*time.Second, func() bool { return w.together(0) })
+}
+
+// A member whose cluster is dead says no longer that it is in one once a node asks that is in none, and waits for nobody's
+// lease longer than it takes to get one.
+func TestAnswerToANodeInNoClusterIsProven(t *testing.T) {
+	c, err := node.New(node.Config{Name: "a", Address: "a:1", Host: "h", Disk: 1, Ledger: 7, Opened: 1, Run: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := node.Viewed{Self: "a#1", Number: 1, Members: []node.Member{{Node: "a#1", Address: "a:1", Keeps: true}, {Node: "b#1", Address: "b:1", Keeps: true}}}
+	ask := func(at time.Duration, in bool) (says, wants bool) {
+		for _, e := range c.Step(at, node.Heard{Hello: node.Hello{Asks: true, Address: "c:1", Ledger: 7, InCluster: in}}) {
+			switch e := e.(type) {
+			case node.Say:
+				says = says || e.To == "c:1" && e.Hello.InCluster
+			case node.WantLease:
+				wants = true
+			}
+		}
+		return says, wants
+	}
+	c.Step(0, view)
+	c.Step(time.Second, node.Leased{Until: 2 * time.Second})
+	for i, s := range []struct {
+		at              time.Duration
+		ev              node.Event
+		in, says, wants bool
+	}{
+		{1500 * time.Millisecond, nil, false, true, false},                           // it has a lease
+		{time.Minute, nil, true, true, false},                                        // a member asks
+		{time.Minute, nil, false, false, true},                                       // it has none now
+		{61 * time.Second, node.Leased{Until: 62 * time.Second}, false, true, false}, // but gets one
+		{2 * time.Minute, nil, false, false, true},                                   // and now gets none
+		{2*time.Minute + 1500*time.Millisecond, node.Tick{}, true, false, true},      // so that it is in none
+		{2*time.Minute + 2*time.Second, node.Leased{Until: 3 * time.Minute}, true, true, false},
+		{4 * time.Minute, node.NoLease{}, true, false, true},
+	} {
+		if s.ev != nil {
+			c.Step(s.at-1, s.ev)
+		}
+		if says, wants := ask(s.at, s.in); says != s.says || s.ev == nil && wants != s.wants {
+			t.Errorf("step %d: it says that it is in a cluster (%v), and wants a lease (%v)", i, says, wants)
+		}
+	}
+}
+
 // A node of the cluster before that lives on enters the one that was begun anew, or begins it.
 func TestSurvivorIsInTheNewCluster(t *testing.T) {
 	for seed := range worlds(8) {
@@ -189,7 +281,7 @@ func TestMembersAskOnlyTheLeader(t *testing.T) {
 		for _, h := range w.hosts {
 			h.asks = 0
 		}
-		w.run(20 * time.Second)
+		w.run(time.Minute)
 		for _, h := range w.hosts {
 			if h.up && h != w.leader() {
 				most = max(most, h.asks)
@@ -197,17 +289,18 @@ func TestMembersAskOnlyTheLeader(t *testing.T) {
 		}
 		return most
 	}
-	if n := asked(); n > 11 { // each 2 s
-		t.Errorf("a member has asked %d times in 20 s", n)
+	w.run(time.Minute)
+	if n := asked(); n > 3 { // each 30 s
+		t.Errorf("a member has asked %d times in a minute", n)
 	}
 	away := w.hosts[0] // later ones knew it as they came
 	if away == w.leader() {
 		away = w.hosts[1]
 	}
 	away.kill()
-	w.run(time.Second)
-	if n := asked(); n < 13 { // and each 5 s
-		t.Errorf("a member has asked %d times in 20 s, with one that is away", n)
+	w.run(time.Minute)
+	if n := asked(); n < 12 || n > 16 { // and each 5 s
+		t.Errorf("a member has asked %d times in a minute, with one that is away", n)
 	}
 }
 

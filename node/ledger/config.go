@@ -25,8 +25,9 @@ type Config struct {
 
 	Copies      int           // disks that hold a replica, from as many disks on: 1, 3 or 5; 3
 	AwayAfter   time.Duration // a disk that was not heard for so long is replaced; 10 min
-	FreshFor    time.Duration // a disk that was heard within this time can take a replica; 10 s
+	FreshFor    time.Duration // a disk that is to take a replica was heard within this time; 10 s
 	HelloEvery  time.Duration // to the leader's node; 2 s
+	HelloMost   time.Duration // while there is no news; 30 s, or a quarter of AwayAfter
 	SeekEvery   time.Duration // while no leader answers; 500 ms
 	CreateAfter time.Duration // members that have not answered by then are not waited for; 3 s
 
@@ -46,6 +47,7 @@ func (c Config) withDefaults() Config {
 	set(&c.AwayAfter, 10*time.Minute)
 	set(&c.FreshFor, 10*time.Second)
 	set(&c.HelloEvery, 2*time.Second)
+	set(&c.HelloMost, max(c.HelloEvery, min(30*time.Second, c.AwayAfter/4)))
 	set(&c.SeekEvery, 500*time.Millisecond)
 	set(&c.CreateAfter, 3*time.Second)
 	return c
@@ -65,6 +67,8 @@ func (c Config) Validate() error {
 		return errors.New("ledger: Copies is not 1, 3 or 5")
 	case min(d.AwayAfter, d.FreshFor, d.HelloEvery, d.SeekEvery, d.CreateAfter) < 0:
 		return errors.New("ledger: a duration is negative")
+	case d.HelloMost < d.HelloEvery:
+		return fmt.Errorf("ledger: HelloMost %v is less than HelloEvery %v", d.HelloMost, d.HelloEvery)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ type Core struct {
 	seek   seek
 	make   creation
 	boot   boot
+	held   held
 	refuse []string // addresses of nodes of other ledgers, of which the host was told
 	theirs []string // of them, those of members with replicas
 
@@ -33,11 +34,13 @@ type Core struct {
 	settled []uint64      // the voters before the change that is under way; nil: not known yet
 	disks   map[uint64]*disk
 	want    []uint64      // the last Want of this tenure; nil: none
+	chose   time.Duration // when that was said
 	looks   time.Duration // when the leader looks again which disks there are
 
 	leaving  bool
-	keeps    bool   // the host was told that the replica stays behind
-	answered uint64 // the number of the view of which the leader's last answer was
+	leaves   time.Duration // when that began
+	keeps    bool          // the host was told that the replica stays behind
+	answered uint64        // the number of the view of which the leader's last answer was
 	voters   []uint64
 	wanted   []uint64 // both as the leader said them
 	remains  Remains
@@ -75,13 +78,15 @@ func (c *Core) Step(now time.Duration, ev Event) []Effect {
 	case ForReplica:
 		c.forReplica(ev.Event)
 	case Leased:
-		c.boot.until = max(c.boot.until, ev.Until)
+		c.leased(ev.Until)
+	case NoLease:
+		c.noLease()
 	case Recorded:
 		c.recorded(ev)
 	case NotListening:
 		c.forBoot(ledger.NotListening(ev))
 	case Leave:
-		c.leaving = true
+		c.leave(true)
 	}
 	c.tick()
 	out := c.out
@@ -96,6 +101,7 @@ func (c *Core) tick() {
 	if at, ok := c.replicaDue(); ok && at <= c.now {
 		c.forReplica(ledger.Tick{})
 	}
+	c.tickHeld()
 	c.tickBoot()
 	c.create()
 	c.greet()
@@ -111,6 +117,9 @@ func (c *Core) Due() (time.Duration, bool) {
 		due = min(due, at)
 	}
 	if at, ok := c.bootDue(); ok {
+		due = min(due, at)
+	}
+	if at, ok := c.heldDue(); ok {
 		due = min(due, at)
 	}
 	return due, true
@@ -135,7 +144,7 @@ func (c *Core) viewed(v Viewed) {
 		}
 	}
 	if m, ok := v.self(); ok {
-		c.leaving = m.Leaving
+		c.leave(m.Leaving)
 	}
 	if c.began && old.Self != "" && v.Self != old.Self { // executors know the controller by its incarnation: what they tell the old one is lost
 		c.forReplica(ledger.GiveUp{Epoch: c.boot.epoch})
@@ -144,7 +153,7 @@ func (c *Core) viewed(v Viewed) {
 	c.looks = c.now
 	c.yield()
 	if v.Number != old.Number && !c.began {
-		c.seek.next, c.seek.pause = min(c.seek.next, c.now), 0 // the leader hears soon of a disk that comes or leaves
+		c.soon() // the leader hears soon of a disk that comes or leaves
 	}
 }
 

@@ -42,7 +42,7 @@ func (c *Core) note(h Hello) bool {
 	was := *d
 	*d = disk{id: h.Disk, replica: h.Replica, node: h.Node, address: h.Address, host: h.Host, opened: h.Opened, run: h.Run,
 		temporary: h.Temporary, failed: h.Failed, heard: c.now}
-	fresh := c.now-was.heard < c.cfg.FreshFor
+	fresh := c.now-was.heard < c.cfg.HelloMost+c.cfg.FreshFor
 	if was.heard = c.now; was != *d || !fresh {
 		c.looks = c.now
 	}
@@ -108,7 +108,7 @@ func (c *Core) state(replica uint64) state {
 		return gone
 	case member && m.Leaving:
 		return goes
-	case member && c.now-d.heard < c.cfg.FreshFor:
+	case member && c.now-d.heard < c.cfg.HelloMost+c.cfg.FreshFor:
 		return fresh
 	}
 	return stays

@@ -82,6 +82,9 @@ type (
 	// Enter asks to enter the cluster of the node at an address. An incarnation that is in another one ends.
 	Enter struct{ Address string }
 
+	// WantLease asks to have the node keep a lease for a while.
+	WantLease struct{}
+
 	// Halted says that the own replica does nothing from now on, and why.
 	Halted struct{ Err error }
 )
@@ -102,4 +105,5 @@ func (ReadRecord) effect()   {}
 func (Record) effect()       {}
 func (Begin) effect()        {}
 func (Enter) effect()        {}
+func (WantLease) effect()    {}
 func (Halted) effect()       {}

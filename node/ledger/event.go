@@ -49,6 +49,9 @@ type (
 	// Leased says until when the node is surely a member of its view.
 	Leased struct{ Until time.Duration }
 
+	// NoLease says that the node hears of no majority of the voters, and gets no lease. The next Leased ends that.
+	NoLease struct{}
+
 	// Recorded answers ReadRecord with what the ledger has, and Record when it is durable. Failed: it is not known
 	// whether it is.
 	Recorded struct {
@@ -80,6 +83,7 @@ func (Opened) event()       {}
 func (Failed) event()       {}
 func (ForReplica) event()   {}
 func (Leased) event()       {}
+func (NoLease) event()      {}
 func (Recorded) event()     {}
 func (NotListening) event() {}
 func (Leave) event()        {}

@@ -195,6 +195,39 @@ func TestLeavingLeaderHandsOver(t *testing.T) {
 	}
 }
 
+// All nodes of the ledger leave at once: they do not hand over to each other again and again. If one stays it leads, and
+// nobody hands over to the other one that leaves.
+func TestLeavingNodesDoNotHandOverToEachOther(t *testing.T) {
+	for _, all := range []bool{true, false} {
+		for seed := range int64(4) {
+			w := three(t, seed)
+			stays := w.hosts[2]
+			if w.leader() == stays {
+				stays = w.hosts[1]
+			}
+			before := len(w.epochs)
+			for _, h := range w.hosts {
+				if all || h != stays {
+					h.leaving = true
+				}
+			}
+			w.changeView()
+			w.until("permission to leave", 10*time.Second, func() bool {
+				for _, h := range w.hosts {
+					if h.leaving && (h.remains.View != w.view || h.remains.Left != 0) {
+						return false
+					}
+				}
+				return true
+			})
+			w.run(5 * time.Second)
+			if n := len(w.epochs) - before; n > 2 || !all && w.leader() != stays {
+				t.Errorf("seed %d, all leave (%v): %d tenures have begun, and %v leads", seed, all, n, w.leader().name)
+			}
+		}
+	}
+}
+
 // The only disk hands over to a spare one; alone it may leave at once.
 func TestOnlyDiskLeaves(t *testing.T) {
 	w := newWorld(t, 7)

@@ -11,9 +11,23 @@ import (
 // seek is the search for the leader's node.
 type seek struct {
 	next  time.Duration // when the next Hello leaves
-	heard time.Duration // when the leader's node answered last
+	asked time.Duration // when the first Hello left that the leader's node has not answered; 0: it has answered
 	turn  int           // of the addresses that are asked in turn
+	news  int           // of the turn: the addresses that are asked first hear something new
 	pause time.Duration // between two rounds, of a node without a folder
+	calm  time.Duration // between two Hellos while there is no news
+}
+
+// soon has the next Hello leave now, since there is news.
+func (c *Core) soon() {
+	s := &c.seek
+	s.next, s.asked, s.news, s.pause, s.calm = min(s.next, c.now), 0, s.turn, 0, 0
+}
+
+// relax returns the pause after a Hello that told no news: longer each time.
+func (c *Core) relax() time.Duration {
+	c.seek.calm = min(max(c.cfg.HelloEvery, 2*c.seek.calm), c.cfg.HelloMost)
+	return c.seek.calm
 }
 
 // rarest is how long a node without a folder waits at most before it asks again: there may be no ledger.
@@ -27,10 +41,13 @@ func (c *Core) greet() {
 	if c.now < c.seek.next {
 		return
 	}
-	if at := c.lead.Address; at != "" && at != c.cfg.Address && c.now-c.seek.heard < 3*c.cfg.HelloEvery {
+	if at := c.lead.Address; at != "" && at != c.cfg.Address && (c.seek.asked == 0 || c.now-c.seek.asked < 3*c.cfg.HelloEvery) {
 		c.seek.next = c.now + c.cfg.HelloEvery
 		if c.leaving {
 			c.seek.next = c.now + c.cfg.SeekEvery
+		}
+		if c.seek.asked == 0 {
+			c.seek.asked = max(c.now, 1)
 		}
 		c.say(at, Hello{Asks: true})
 		return
@@ -40,10 +57,13 @@ func (c *Core) greet() {
 		c.seek.pause = min(max(c.cfg.SeekEvery, 2*c.seek.pause), rarest)
 		c.seek.next = c.now + c.seek.pause
 	}
+	all := c.candidates()
 	if c.began { // the others come by themselves, but for those of another ledger
 		c.seek.next = c.now + c.cfg.HelloEvery
+		if c.seek.turn-c.seek.news >= len(all) {
+			c.seek.next = c.now + c.relax()
+		}
 	}
-	all := c.candidates()
 	for range min(len(all), atOnce) {
 		c.say(all[c.seek.turn%len(all)], Hello{Asks: true})
 		c.seek.turn++
@@ -67,7 +87,16 @@ func (c *Core) candidates() []string {
 }
 
 // say sends a Hello, of which the caller gives what is not of this node.
-func (c *Core) say(to string, h Hello) {
+func (c *Core) say(to string, h Hello) { c.emit(Say{To: to, Hello: c.hello(h)}) }
+
+// answer answers a Hello. A node that is in no cluster hears what is proven.
+func (c *Core) answer(to Hello, stale uint64) {
+	h := c.hello(Hello{Stale: stale})
+	h.InCluster = h.InCluster && (to.InCluster || c.proven())
+	c.emit(Say{To: to.Address, Hello: h})
+}
+
+func (c *Core) hello(h Hello) Hello {
 	h.Address, h.Host, h.Node, h.View = c.cfg.Address, c.cfg.Host, c.view.Self, c.view.Number
 	h.Ledger, h.Disk, h.Replica = c.cfg.Ledger, c.cfg.Disk, c.id
 	h.Opened, h.Run, h.Temporary, h.Failed = c.cfg.Opened, c.cfg.Run, c.cfg.Temporary, c.failed != nil
@@ -78,7 +107,7 @@ func (c *Core) say(to string, h Hello) {
 	if c.began && c.now-c.since >= c.cfg.SeekEvery { // else it may not know the spare disks yet
 		h.Voters, h.Wanted = slices.Clone(c.group.Voters), slices.Clone(c.want)
 	}
-	c.emit(Say{To: to, Hello: h})
+	return h
 }
 
 // heard takes up what another node says of itself.
@@ -112,13 +141,24 @@ func (c *Core) heard(h Hello) {
 		}
 		c.learn(h)
 	}
-	if h.Ledger != 0 {
-		c.forBoot(ledger.Heard{Address: h.Address, Standing: ledger.Standing{InCluster: h.InCluster, Booting: h.Booting, Joining: h.Joining, Number: h.Boot}})
-	}
+	c.forBoot(ledger.Heard{Address: h.Address, Standing: h.standing()})
 	c.follow(h)
 	if h.Asks {
-		c.say(h.Address, Hello{Stale: stale})
+		if !h.InCluster {
+			c.prove()
+		}
+		c.answer(h, stale)
 	}
+}
+
+// standing returns what a node says of its cluster. One that knows no ledger yet is not to be joined: it may be
+// a member of any cluster.
+func (h Hello) standing() ledger.Standing {
+	s := ledger.Standing{InCluster: h.InCluster, Booting: h.Booting, Joining: h.Joining, Number: h.Boot}
+	if h.Ledger == 0 && s != (ledger.Standing{}) {
+		return ledger.Standing{Joining: true}
+	}
+	return s
 }
 
 // follow has a node that keeps no disk of the ledger leave a view that most of the disks have given up. It does not
@@ -144,7 +184,10 @@ func (c *Core) learn(h Hello) {
 	}
 	c.led(h.Lead, false)
 	if sure && h.Lead.Replica == c.lead.Replica && !h.Asks {
-		c.seek.heard = c.now
+		c.seek.asked = 0
+		if !c.leaving {
+			c.seek.next = c.now + c.relax()
+		}
 	}
 	if sure && h.Lead.Replica == c.lead.Replica && len(h.Wanted) > 0 {
 		if !c.began {
@@ -210,8 +253,7 @@ func (c *Core) led(l Lead, own bool) {
 		return
 	}
 	if l.Address != c.lead.Address {
-		c.seek.heard = c.now // it has time to answer
-		c.seek.next, c.seek.pause = min(c.seek.next, c.now), 0
+		c.soon()
 	}
 	c.lead = l
 	c.emit(Leads{Lead: l})

@@ -6,19 +6,35 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/ledger"
 )
 
+func (c *Core) leave(on bool) {
+	if on && !c.leaving {
+		c.leaves = c.now
+		c.soon()
+	}
+	c.leaving = on
+}
+
 // handOver has the replica of a node that leaves hand over its leadership, again and again.
 func (c *Core) handOver() {
-	if c.leaving && c.began && c.heir() {
-		c.forReplica(ledger.HandOver{})
+	if heirs := c.heirs(); c.leaving && c.began && len(heirs) > 0 {
+		c.forReplica(ledger.HandOver{To: heirs})
 	}
 }
 
-// heir reports whether another voter was heard lately.
-func (c *Core) heir() bool {
-	return slices.ContainsFunc(c.group.Voters, func(id uint64) bool {
+// heirs returns the other voters whose nodes do not leave, too, and that were heard lately, or may be: a group that sleeps
+// says little, and has to wake as the node begins to leave. Nodes that all leave would else hand over to each other for ever.
+func (c *Core) heirs() (all []uint64) {
+	for _, id := range c.group.Voters {
 		d := c.disks[diskOf(id)]
-		return id != c.id && d != nil && d.replica == id && c.now-d.heard < c.cfg.HelloEvery
-	})
+		if id == c.id || d == nil || d.replica != id {
+			continue
+		}
+		m, member := c.view.member(d.address)
+		if !m.Leaving && (c.now-d.heard < c.cfg.HelloEvery || member && c.now-c.leaves < c.cfg.HelloEvery) {
+			all = append(all, id)
+		}
+	}
+	return all
 }
 
 // sayRemains tells what the node has to hand over before it may leave: the leadership, if another disk can
@@ -59,7 +75,7 @@ func (c *Core) left() int {
 		return 0
 	}
 	if c.began {
-		if c.heir() || c.want != nil && !slices.Equal(c.want, c.group.Voters) || !c.group.Settled {
+		if len(c.heirs()) > 0 || c.want != nil && !slices.Equal(c.want, c.group.Voters) || !c.group.Settled {
 			return 1
 		}
 		return 0

@@ -23,7 +23,7 @@ func (c *Core) opened(ev Opened) {
 	c.replica = replica
 	c.book.put(c.id, c.cfg.Address)
 	c.forReplica(ledger.Tick{})
-	c.seek.next = c.now
+	c.soon()
 }
 
 // end has the replica end. The leader hears of it.
@@ -34,7 +34,7 @@ func (c *Core) end(err error) {
 	c.replica, c.failed, c.began = nil, err, false
 	c.bootEndsTenure()
 	c.emit(Halted{Err: err})
-	c.seek.next = c.now
+	c.soon()
 }
 
 // letter takes a message of another replica.

@@ -15,7 +15,7 @@ func (c *Core) beginTenure() {
 		d.node = "" // it may have joined again
 	}
 	c.looks = c.now
-	c.seek.next = c.now // others hear of it, and say which disks there are
+	c.soon() // others hear of it, and say which disks there are
 }
 
 // grouped takes up which replicas there are, and tells of a change that has ended.
@@ -56,7 +56,7 @@ func (c *Core) choose() {
 	all := c.all()
 	if c.want != nil && !slices.Equal(c.want, c.group.Voters) {
 		for _, id := range without(c.want, c.group.Voters) {
-			if c.state(id) != fresh {
+			if c.state(id) != fresh || c.now-max(c.chose, c.disks[diskOf(id)].heard) >= c.cfg.FreshFor {
 				c.wants(c.group.Voters) // the newcomer is lost, or does not answer any more
 				break
 			}
@@ -76,7 +76,7 @@ func (c *Core) wants(ids []uint64) {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
 	if !slices.Equal(ids, c.want) {
-		c.want = ids
+		c.want, c.chose = ids, c.now
 		c.forReplica(ledger.Want{Voters: slices.Clone(ids)})
 	}
 }

@@ -61,13 +61,15 @@ type host struct {
 	leads   node.Lead
 	remains node.Remains
 	halted  error
-	fails   bool // the next write does
-	asks    int  // questions to others
-	enters  int  // orders to enter a cluster
-	lapsed  bool // it gets no lease
-	keeps   bool // it was told that its replica stays behind
-	deaf    bool // it gets nothing, and nothing of it arrives
-	foreign bool // of another ledger
+	fails   bool          // the next write does
+	asks    int           // questions to others
+	enters  int           // orders to enter a cluster
+	lapsed  bool          // it gets no lease
+	lacks   int           // leases that it could not have got in a row
+	wanted  time.Duration // until then it wants a lease
+	keeps   bool          // it was told that its replica stays behind
+	deaf    bool          // it gets nothing, and nothing of it arrives
+	foreign bool          // of another ledger
 	known   []string
 	timer   time.Duration
 
@@ -338,6 +340,10 @@ func (h *host) do(e node.Effect) {
 		h.keeps = true
 	case node.Halted:
 		h.halted = e.Err
+	case node.WantLease:
+		if h.wanted = w.now + 2*time.Second; h.cluster != nil && h.cluster.alive() && !h.lapsed {
+			h.lease()
+		}
 	case node.ReadRecord:
 		h.readRecord(e.Epoch)
 	case node.Record:

@@ -88,6 +88,9 @@ type (
 		Number uint64
 	}
 
+	// Known names addresses of nodes that are asked besides: those of the view of a member that lost its lease.
+	Known struct{ Addresses []string }
+
 	// Leads says that the own replica's tenure has begun, and what the ledger has recorded.
 	Leads struct{ Record Record }
 
@@ -139,6 +142,7 @@ func (BootTick) bootEvent()     {}
 func (Heard) bootEvent()        {}
 func (NotListening) bootEvent() {}
 func (Lease) bootEvent()        {}
+func (Known) bootEvent()        {}
 func (Leads) bootEvent()        {}
 func (LeadsNoMore) bootEvent()  {}
 func (Recorded) bootEvent()     {}
@@ -160,9 +164,24 @@ func NewBoot(cfg BootConfig) *Boot {
 	set(&cfg.QuietFor, time.Second)
 	set(&cfg.AskEvery, 500*time.Millisecond)
 	set(&cfg.RecordedFor, 2*time.Second)
-	all := len(cfg.Addresses) <= maxAddresses
-	cfg.Addresses = slices.Clone(cfg.Addresses[:min(len(cfg.Addresses), maxAddresses)])
-	return &Boot{cfg: cfg, asksAll: all, quiet: map[string]quietSpan{}}
+	all := cfg.Addresses
+	cfg.Addresses = nil
+	b := &Boot{cfg: cfg, asksAll: true, quiet: map[string]quietSpan{}}
+	b.know(all)
+	return b
+}
+
+// know adds addresses to those that are asked.
+func (b *Boot) know(addresses []string) {
+	for _, a := range addresses {
+		switch {
+		case slices.Contains(b.cfg.Addresses, a):
+		case len(b.cfg.Addresses) >= maxAddresses:
+			b.asksAll = false
+		default:
+			b.cfg.Addresses = append(b.cfg.Addresses, a)
+		}
+	}
 }
 
 // Standing returns what the node says about itself to those that ask.
@@ -197,6 +216,8 @@ func (b *Boot) Step(now time.Duration, ev BootEvent) []BootEffect {
 		if ev.Number >= b.record.Number {
 			b.seen = b.now // a lease that just ended counts like one that was heard of
 		}
+	case Known:
+		b.know(ev.Addresses)
 	case Leads:
 		b.leads, b.since, b.record = true, b.now, ev.Record
 		if !b.booted {

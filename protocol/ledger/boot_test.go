@@ -182,8 +182,16 @@ func TestBootAsks(t *testing.T) {
 			t.Errorf("after step %d it is due at %v", i+1, due)
 		}
 	}
-	if b := NewBoot(BootConfig{Addresses: make([]string, 1000)}); len(b.Step(0, BootTick{})) != maxAddresses {
+	many := make([]string, 1000)
+	for i := range many {
+		many[i] = fmt.Sprint(i)
+	}
+	if b := NewBoot(BootConfig{Addresses: many}); len(b.Step(0, BootTick{})) != maxAddresses {
 		t.Error("it asks too many")
+	}
+	b = NewBoot(BootConfig{Addresses: []string{"a"}})
+	if b.Step(0, Known{Addresses: []string{"b", "a"}}); len(b.Step(time.Second, BootTick{})) != 2 {
+		t.Error("it does not ask the members that it had")
 	}
 }
 

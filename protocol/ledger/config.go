@@ -16,6 +16,8 @@ type Config struct {
 	HeartbeatEvery time.Duration // of the leader; 100 ms
 	SilentAfter    time.Duration // after so much silence of the leader the others campaign; 1 s
 	Stagger        time.Duration // between the campaigns of two replicas; 10 ms
+	SleepAfter     time.Duration // a leader that nothing was asked for so long has the group sleep; 2 s
+	SleepEvery     time.Duration // its heartbeats while it sleeps; 5 s
 	LateAfter      time.Duration // an append that waits so long has stalled, and a sync that takes so long is late; 2 s
 	HandOverFor    time.Duration // a transfer of leadership that takes longer has failed; 1 s
 
@@ -48,6 +50,8 @@ func (c Config) withDefaults() Config {
 	set(&c.HeartbeatEvery, 100*time.Millisecond)
 	set(&c.SilentAfter, time.Second)
 	set(&c.Stagger, 10*time.Millisecond)
+	set(&c.SleepAfter, 2*time.Second)
+	set(&c.SleepEvery, 5*time.Second)
 	set(&c.LateAfter, 2*time.Second)
 	set(&c.HandOverFor, time.Second)
 	size(&c.MaxEntry, 256<<10)
@@ -67,10 +71,12 @@ func (c Config) Validate() error {
 		return errors.New("ledger: the ledger has no name")
 	case c.Opened == 0:
 		return errors.New("ledger: the disk was never opened")
-	case min(d.HeartbeatEvery, d.SilentAfter, d.Stagger, d.LateAfter, d.HandOverFor) < 0:
+	case min(d.HeartbeatEvery, d.SilentAfter, d.Stagger, d.SleepAfter, d.LateAfter, d.HandOverFor) < 0:
 		return errors.New("ledger: a duration is negative")
 	case d.SilentAfter < 2*d.HeartbeatEvery:
 		return fmt.Errorf("ledger: SilentAfter %v is less than two heartbeats of %v", d.SilentAfter, d.HeartbeatEvery)
+	case d.SleepEvery < d.HeartbeatEvery:
+		return fmt.Errorf("ledger: SleepEvery %v is less than HeartbeatEvery %v", d.SleepEvery, d.HeartbeatEvery)
 	case min(d.MaxEntry, d.MaxUncommitted, d.MaxReads, d.LogEntries, d.LogBytes, d.StreamBytes) < 0:
 		return errors.New("ledger: a bound is negative")
 	case d.MaxUncommitted < d.MaxEntry:

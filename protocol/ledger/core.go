@@ -27,6 +27,7 @@ type Core struct {
 	stream  uint64 // of the snapshot that just arrived; 0: it is taken, or there is none
 
 	leader   uint64 // of term; 0: none is known
+	asleep   bool   // the group sleeps, as its leader says; of a leader: as it decided
 	term     uint64
 	heard    time.Duration // when the leader was last heard
 	left     left
@@ -168,12 +169,12 @@ func (c *Core) Step(now time.Duration, ev Event) []Effect {
 	return out
 }
 
-// greet tells the other voters of this opening of the disk, so that they refuse an earlier one. The
-// message says no more than that this replica runs.
+// greet tells the other voters of this opening of the disk, so that they refuse an earlier one, and wakes
+// a leader. The message says no more than that this replica runs.
 func (c *Core) greet() {
 	for _, id := range c.voters() {
 		if id != c.id {
-			c.post(&raftpb.Message{Type: raftpb.MsgHeartbeatResp.Enum(), From: new(c.id), To: new(id), Term: new(c.log.hard.GetTerm())})
+			c.post(&raftpb.Message{Type: raftpb.MsgHeartbeatResp.Enum(), From: new(c.id), To: new(id), Term: new(c.log.hard.GetTerm()), LogTerm: new(c.log.hard.GetTerm())})
 		}
 	}
 }
@@ -188,19 +189,25 @@ func (c *Core) take(ev Event) {
 	case WriteFailed:
 		c.writeFailed()
 	case Append:
+		c.rouse()
 		c.append(ev)
 	case Read:
+		c.rouse()
 		c.read(ev.ID)
+	case Wake:
+		c.rouse()
 	case Left:
 		c.nodeLeft(ev.Replica)
 	case Want:
 		c.wantVoters(ev.Voters)
 	case HandOver:
-		if c.lead != nil {
-			c.handOver("its node is about to leave")
+		if c.lead != nil && len(ev.To) > 0 {
+			c.rouse()
+			c.handOver("its node is about to leave", ev.To...)
 		}
 	case GiveUp:
 		if c.serves(ev.Epoch) {
+			c.rouse()
 			c.endTenure() // so that the leadership ends, too
 		}
 	case SnapshotSent:
@@ -325,7 +332,7 @@ func (c *Core) apply(m *raftpb.Message) {
 // was asked to.
 func (c *Core) drop() {
 	c.stopLeading()
-	c.node = nil
+	c.node, c.asleep = nil, false
 	c.heed(c.term, raft.None)
 	c.heard, c.election = c.now, election{}
 }
@@ -350,6 +357,7 @@ func (c *Core) alone() bool {
 // writeFailed is told that this replica's disk is not to be trusted any more.
 func (c *Core) writeFailed() {
 	c.disk.failed = true
+	c.rouse()
 	if c.lead == nil || c.alone() {
 		c.halt(errFailed)
 		return
@@ -368,6 +376,7 @@ func (c *Core) post(m *raftpb.Message) {
 		c.sendSnapshot(m)
 		return
 	}
+	c.mark(m)
 	c.emit(Send{To: m.GetTo(), Data: c.seal(m)})
 }
 

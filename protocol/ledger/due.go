@@ -8,6 +8,8 @@ func (c *Core) Due() (time.Duration, bool) {
 	switch {
 	case c.halted || c.node == nil:
 		return 0, false
+	case c.lead != nil && c.asleep && c.alone():
+		return 0, false
 	case c.lead != nil:
 		return c.leaderDue(), true
 	case !c.canStand():
@@ -25,7 +27,7 @@ func (c *Core) Due() (time.Duration, bool) {
 
 func (c *Core) leaderDue() time.Duration {
 	l := c.lead
-	due := l.beat + c.cfg.HeartbeatEvery
+	due := l.beat + c.beatEvery()
 	if at, ok := l.appends.oldest(); ok && !l.appends.stalled {
 		due = min(due, at+c.cfg.LateAfter)
 	}

@@ -36,10 +36,12 @@ func (c *Core) nodeLeft(id uint64) {
 	switch {
 	case c.node == nil || id == c.id:
 	case c.lead != nil:
+		c.rouse()
 		delete(c.lead.contact, id)
 		c.node.ReportUnreachable(id)
 	case id == c.leader:
 		c.left = left{leader: id, term: c.term, at: c.now}
+		c.asleep = false
 		c.elect(c.now + time.Duration(c.place())*c.cfg.Stagger)
 	}
 }
@@ -60,18 +62,25 @@ func (c *Core) hear(id, term uint64) {
 	}
 }
 
+// sleepMisses is how many heartbeats of a sleeping leader may be missed.
+const sleepMisses = 2
+
 func (c *Core) canStand() bool { return c.node != nil && c.lead == nil && c.votes(c.id) }
 
 // silence returns when this replica is to begin an election, if it hears nothing of a leader.
 func (c *Core) silence() time.Duration {
-	if c.alone() {
+	switch {
+	case c.alone():
 		return c.heard
+	case c.asleep:
+		return c.heard + sleepMisses*c.cfg.SleepEvery + c.cfg.SilentAfter
 	}
 	return c.heard + c.cfg.SilentAfter
 }
 
 func (c *Core) tickElection() {
 	if c.now >= c.silence() {
+		c.asleep = false
 		_ = c.node.ForgetLeader() // raft never refuses it to a follower
 	}
 	if !c.canStand() {
@@ -125,6 +134,7 @@ func (c *Core) place() int {
 // heed notes who leads which term, as far as this replica knows.
 func (c *Core) heed(term, leader uint64) {
 	if term != c.term || leader != c.leader {
+		c.asleep = false
 		c.term, c.leader = term, leader
 		c.emit(Lead{Term: term, Replica: leader})
 	}

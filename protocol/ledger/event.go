@@ -34,6 +34,10 @@ type (
 	// NotReadable answer it. ID is the host's.
 	Read struct{ ID uint64 }
 
+	// Wake says that the replica's host needs a group that is awake: its leader is heard soon, or another one
+	// is elected.
+	Wake struct{}
+
 	// Left says that the node of a replica has left the view.
 	Left struct{ Replica uint64 }
 
@@ -41,8 +45,9 @@ type (
 	// The core keeps the last Want for when it leads.
 	Want struct{ Voters []uint64 }
 
-	// HandOver asks a leader to transfer its leadership, since its node is about to go.
-	HandOver struct{}
+	// HandOver asks a leader to transfer its leadership, since its node is about to go: to one of these replicas, whose nodes
+	// stay. Without any it asks for nothing.
+	HandOver struct{ To []uint64 }
 
 	// GiveUp asks to end the tenure Epoch, since its controller cannot go on: another one follows, on another
 	// replica if there is one.
@@ -69,6 +74,7 @@ func (Written) event()         {}
 func (WriteFailed) event()     {}
 func (Append) event()          {}
 func (Read) event()            {}
+func (Wake) event()            {}
 func (Left) event()            {}
 func (Want) event()            {}
 func (HandOver) event()        {}

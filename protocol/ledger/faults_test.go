@@ -84,6 +84,9 @@ func faults(t *testing.T, seed int64) tally {
 	if rng.Intn(3) > 0 {
 		w.cfg.HeartbeatEvery = time.Duration(100+rng.Intn(200)) * time.Millisecond
 	}
+	if rng.Intn(2) == 0 {
+		w.cfg.SleepAfter, w.cfg.SleepEvery = time.Millisecond, time.Duration(300+rng.Intn(700))*time.Millisecond
+	}
 	w.rng, w.pace = rng, time.Duration(50+rng.Intn(200))*time.Millisecond
 	in := newInvariants(t, w, seed)
 	w.onStep, w.fail = in.after, in.fail
@@ -224,7 +227,7 @@ func (s *faulty) act() {
 			}
 			s.at(s.now+time.Duration(s.rng.Intn(1500))*time.Millisecond, func() { clear(s.cut) })
 		}
-		s.step(m, HandOver{})
+		s.step(m, HandOver{To: s.want})
 	case 12:
 		if s.whole() || len(s.want) == 1 {
 			s.group(1 + 2*s.rng.Intn(3))

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"time"
 
 	"go.etcd.io/raft/v3"
@@ -16,6 +17,7 @@ import (
 type leading struct {
 	term    uint64
 	beat    time.Duration // when raft was last ticked
+	stirred time.Duration // when something was last asked of this leader
 	contact map[uint64]time.Duration
 	first   uint64 // the first entry of the term that is applied; 0: none is
 	began   bool   // the tenure
@@ -33,9 +35,9 @@ type leading struct {
 }
 
 func (c *Core) startLeading(term uint64) {
-	c.election.on = false
+	c.election.on, c.asleep = false, false
 	c.lead = &leading{
-		term: term, beat: c.now, contact: map[uint64]time.Duration{}, streams: map[uint64]uint64{},
+		term: term, beat: c.now, stirred: c.now, contact: map[uint64]time.Duration{}, streams: map[uint64]uint64{},
 		proposed: c.log.end(), settles: c.log.end(), // the first entry of the term
 	}
 	for _, id := range c.voters() {
@@ -50,7 +52,7 @@ func (c *Core) stopLeading() {
 	}
 	c.endTenure()
 	c.endReads()
-	c.lead = nil
+	c.lead, c.asleep = nil, false
 }
 
 // endTenure refuses what is not committed. Some of it may be yet.
@@ -79,7 +81,8 @@ func (c *Core) serves(epoch uint64) bool {
 // tickLeader does what the time asks of a leader.
 func (c *Core) tickLeader() {
 	l := c.lead
-	if c.now-l.beat >= c.cfg.HeartbeatEvery {
+	if c.now-l.beat >= c.beatEvery() {
+		c.restOrRouse()
 		l.beat = c.now
 		c.node.Tick() // may step down, if most voters were silent
 	}
@@ -101,16 +104,16 @@ func (c *Core) tickLeader() {
 }
 
 // handOver transfers the leadership to the voter that has most of the log, among those that were
-// heard lately: to a wanted one, if there is one. If that takes longer than Config.HandOverFor,
-// this replica leads no more.
-func (c *Core) handOver(cause string) {
+// heard lately: to a wanted one, if there is one, and only to one of these if any are given. If that takes
+// longer than Config.HandOverFor, this replica leads no more.
+func (c *Core) handOver(cause string, only ...uint64) {
 	l := c.lead
 	if l.handing || c.alone() {
 		return
 	}
 	to, match, wanted := uint64(0), uint64(0), false
 	c.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
-		if id == c.id || !c.stays(id) || !c.recent(id) {
+		if id == c.id || !c.stays(id) || !c.recent(id) || len(only) > 0 && !slices.Contains(only, id) {
 			return
 		}
 		w := c.wants(id) && p.Match+near >= c.log.end()

@@ -33,6 +33,7 @@ func (c *Core) reject(from uint64, err error) {
 
 // step gives raft a message that was checked.
 func (c *Core) step(m *raftpb.Message) {
+	c.stir(m)
 	switch m.GetType() {
 	case raftpb.MsgApp, raftpb.MsgHeartbeat, raftpb.MsgSnap:
 		if m.GetTerm() >= c.node.BasicStatus().GetTerm() {

@@ -26,7 +26,12 @@ func (c *Core) wantVoters(ids []uint64) {
 	if len(ids) == 0 || len(ids) > maxReplicas || ids[0] == raft.None || raft.IsLocalMsgTarget(ids[0]) || raft.IsLocalMsgTarget(ids[len(ids)-1]) {
 		return
 	}
-	c.want = ids
+	if !slices.Equal(ids, c.want) {
+		c.want = ids
+		if c.lead != nil {
+			c.rouse()
+		}
+	}
 }
 
 // wants reports whether a replica is wanted.

@@ -314,7 +314,7 @@ func TestCandidateIsWrittenFirst(t *testing.T) {
 func TestLeaderOfTermOneLeadsAgainInTermThree(t *testing.T) {
 	b := newBench(t, 3, Config{})
 	first := b.machine(1).lead.term
-	b.step(b.machine(1), HandOver{})
+	b.step(b.machine(1), HandOver{To: []uint64{1, 2, 3}})
 	b.run(time.Second)
 	second := b.leader()
 	if second == nil || second.id == 1 {
@@ -322,7 +322,7 @@ func TestLeaderOfTermOneLeadsAgainInTermThree(t *testing.T) {
 	}
 	for b.leader() == nil || b.leader().id != 1 {
 		if b.leader() != nil {
-			b.step(b.leader(), HandOver{})
+			b.step(b.leader(), HandOver{To: []uint64{1, 2, 3}})
 		}
 		b.run(time.Second)
 		if b.now > time.Minute {
@@ -349,7 +349,7 @@ func TestOneRefusedProposalEndsTheTenure(t *testing.T) {
 	b := newBench(t, 3, Config{})
 	term := b.machine(1).lead.term
 	b.cutOff(1)
-	b.step(b.machine(1), HandOver{})
+	b.step(b.machine(1), HandOver{To: []uint64{1, 2, 3}})
 	if len(of[TenureEnded](b, 1)) > 0 {
 		t.Fatal("the tenure ended before a proposal was refused")
 	}
@@ -374,7 +374,7 @@ func TestHandOverFails(t *testing.T) {
 	b := newBench(t, 3, Config{})
 	at := b.now
 	b.swallow = func(_ *machine, e Send) bool { return message(t, e.Data).GetType() == raftpb.MsgTimeoutNow }
-	b.step(b.machine(1), HandOver{})
+	b.step(b.machine(1), HandOver{To: []uint64{1, 2, 3}})
 	b.run(3 * time.Second)
 	if ended := when[TenureEnded](b, 1); ended-at != time.Second {
 		t.Errorf("it led on for %v", ended-at)

@@ -63,10 +63,12 @@ type Controller struct {
 	reads      map[uint64]func([]Row)
 	looking    map[string][]func(*hosted, *Name)
 	readAgain  agenda.Agenda[*reading]
-	asked      uint64   // the last number of a Read or a Confirm
-	confirming []func() // wait for the Confirm that is asked
-	confirmAs  uint64   // its number
-	confirms   []func() // wait for the next one
+	asked      uint64        // the last number of a Read or a Confirm
+	confirming []func()      // wait for the Confirm that is asked
+	confirmAs  uint64        // its number
+	confirmAt  time.Duration // when it was asked
+	sure       time.Duration // no other controller had begun by then
+	confirms   []func()      // wait for the next one
 
 	// calls
 	calls    map[Caller]*call

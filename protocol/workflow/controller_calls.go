@@ -54,11 +54,11 @@ func (c *Controller) called(ev Called) {
 	case AwaitResult:
 		c.find(k, w.ID, func(h *hosted, u UID, n *Name) { c.awaitResult(k, u, n) })
 	case GetStatus:
-		c.lookup(w.ID, func(h *hosted, n *Name) { c.status(k, w, h, n) })
+		c.lately(func() { c.lookup(w.ID, func(h *hosted, n *Name) { c.status(k, w, h, n) }) })
 	case ReadRun:
-		c.lookup(w.ID, func(h *hosted, n *Name) { c.readRun(k, w, h, n) })
+		c.lately(func() { c.lookup(w.ID, func(h *hosted, n *Name) { c.readRun(k, w, h, n) }) })
 	case ListRuns:
-		c.list(k, w)
+		c.lately(func() { c.list(k, w) })
 	case CancelRun:
 		c.change(k, w.ID, func(h *hosted) { c.after(k, h, Abort{Cause: cut(w.Cause)}) })
 	case ResumeRun:

@@ -8,6 +8,34 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
+// A status is at most a second old: a controller that was confirmed earlier asks whether its tenure goes on.
+func TestStatusIsConfirmedEachSecond(t *testing.T) {
+	d := started(t, "a")
+	asks := func(c Call) (n int) {
+		d.caller++
+		for _, e := range d.c.Step(d.now, Called{Caller: d.caller, Call: c}) {
+			if confirm, is := e.(Confirm); is {
+				n++
+				d.do(Confirmed(confirm))
+			}
+		}
+		if _, is := d.answers[d.caller]; is != (n > 0) {
+			t.Errorf("%T: %d questions, answered by them: %v", c, n, is)
+		}
+		return n
+	}
+	for _, c := range []Call{GetStatus{ID: "r"}, ListRuns{}, GetStatus{ID: "none"}} {
+		d.after(2 * time.Second)
+		if n := asks(c); n != 1 {
+			t.Errorf("%T: it asks %d times", c, n)
+		}
+		d.after(time.Second)
+		if n := asks(c); n != 0 {
+			t.Errorf("%T: it asks again", c)
+		}
+	}
+}
+
 // A status says which tasks are at work, where, and why the last attempt has failed, until the task ends.
 func TestTasksAtWork(t *testing.T) {
 	d := started(t, "a; b; c; d < a")

@@ -84,12 +84,22 @@ func (c *Controller) read(key, end string, limit int, then func([]Row)) {
 // confirmThen calls f once it is certain that no other controller had begun when it was asked.
 func (c *Controller) confirmThen(f func()) { c.confirms = append(c.confirms, f) }
 
+// lately calls f once it is certain that no other controller had begun a second ago: a ledger that sleeps says nothing by
+// itself.
+func (c *Controller) lately(f func()) {
+	if c.now-c.sure <= time.Second {
+		f()
+		return
+	}
+	c.confirmThen(f)
+}
+
 // confirm asks for all that wait, once what was asked before is answered.
 func (c *Controller) confirm() {
 	if len(c.confirming) == 0 && len(c.confirms) > 0 {
 		c.confirming, c.confirms = c.confirms, nil
 		c.asked++
-		c.confirmAs = c.asked
+		c.confirmAs, c.confirmAt = c.asked, c.now
 		c.emit(Confirm{Number: c.asked})
 	}
 }
@@ -98,6 +108,7 @@ func (c *Controller) confirmed(number uint64) {
 	if number != c.confirmAs {
 		return
 	}
+	c.sure = c.confirmAt
 	all := c.confirming
 	c.confirming = nil
 	for _, f := range all {

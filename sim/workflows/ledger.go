@@ -115,9 +115,6 @@ func (h *host) ledger(ev lnode.Event) {
 	if h.over {
 		return
 	}
-	if k.disk != nil {
-		h.p.Want() // others ask whether it is in a cluster
-	}
 	if k.core == nil {
 		if v, is := ev.(lnode.Viewed); is {
 			k.early = &v
@@ -198,6 +195,8 @@ func (h *host) do(e lnode.Effect) {
 		h.p.Begin(e.Restarts)
 	case lnode.Enter:
 		h.p.Enter(e.Address)
+	case lnode.WantLease:
+		h.p.Want()
 	case lnode.Halted:
 		h.tracef("its replica has ended: %v", e.Err)
 		k.halted = true

@@ -108,6 +108,12 @@ func (s *service) Leased(p *sim.Process, until time.Duration) {
 	})
 }
 
+// NoLease tells the keeper that there is no lease to be had.
+func (s *service) NoLease(p *sim.Process) {
+	h := s.hosts[p]
+	h.post(func() { h.ledger(lnode.NoLease{}) })
+}
+
 // The kinds of messages.
 const (
 	isHello = iota

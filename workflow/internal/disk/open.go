@@ -233,6 +233,9 @@ func (d *Disk) pebble(create bool) (db *pebble.DB, err error) {
 		},
 	}
 	o.Experimental.ReadSamplingMultiplier = -1 // a read would take pebble's lock, which a failed sync keeps
+	// Pebble's usual scheduler looks ten times a second whether a compaction that waits may begin. One waits only while another
+	// runs, at whose end this one looks, too.
+	o.Experimental.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
 	opened := make(chan *pebble.DB, 1)
 	err = d.poison.guard(func() error {
 		db, err := pebble.Open(d.fs.PathJoin(d.dir, dbName), o)

@@ -70,6 +70,8 @@ func (a *instance) Receive(c actor.Context) {
 		a.step(c, viewed(m))
 	case cluster.Leased:
 		a.step(c, ledger.Leased{Until: m.Until})
+	case cluster.NoLease:
+		a.step(c, ledger.NoLease{})
 	case cluster.Refused:
 		a.step(c, ledger.NotListening{Address: m.Address})
 	case loaded:
@@ -151,9 +153,6 @@ func (a *instance) stop(c actor.Context) {
 
 // step gives the core an event, and carries out its effects.
 func (a *instance) step(c actor.Context, ev ledger.Event) {
-	if a.k.settings.Store != nil {
-		a.node.WantLease() // others ask whether it is in a cluster
-	}
 	if a.core == nil {
 		a.keep(ev)
 		return
@@ -225,6 +224,8 @@ func (a *instance) do(c actor.Context, e ledger.Effect) {
 		a.node.Begin(e.Restarts)
 	case ledger.Enter:
 		a.node.Enter(e.Address)
+	case ledger.WantLease:
+		a.node.WantLease()
 	case ledger.Halted:
 		a.replicaEnded(e.Err)
 	}
