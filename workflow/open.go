@@ -72,6 +72,9 @@ func openService(n *cluster.Node, s Settings, f folder) *open {
 	o.streams = o.number
 	if f.disk != nil {
 		o.disk, o.log = f.disk, f.keeper
+		if s.ledger != nil {
+			o.log = s.ledger(o.log)
+		}
 	}
 	if f.err != nil {
 		o.openErr = fmt.Errorf("the node's folder for workflows cannot be used: %w", f.err)
