@@ -50,6 +50,8 @@ func WorkflowToProto(from, to phalanx.NodeID, letter any) (*WorkflowLetter, erro
 		l.Epoch, l.Message = m.Epoch, &WorkflowLetter_Report{fromReport(m)}
 	case workflow.Beaten:
 		l.Epoch, l.Message = m.Epoch, &WorkflowLetter_Beaten{&WorkflowBeaten{Id: fromAttemptID(m.ID), Progress: m.Progress}}
+	case workflow.Waits:
+		l.Epoch, l.Message = m.Epoch, &WorkflowLetter_Waits{&WorkflowWaits{Id: fromAttemptID(m.ID), On: m.On}}
 	case workflow.Keeps:
 		k := &WorkflowKeeps{}
 		for _, u := range m.Runs {
@@ -139,6 +141,8 @@ func WorkflowFromProto(l *WorkflowLetter) (from, to phalanx.NodeID, letter any, 
 			f.bad("beaten.progress", "it has %d bytes, more than %d", len(b.Progress), workflow.MaxProgress)
 		}
 		letter = b
+	case *WorkflowLetter_Waits:
+		letter = workflow.Waits{Epoch: e, ID: f.attemptID(m.Waits.GetId()), On: m.Waits.GetOn()}
 	case *WorkflowLetter_Keeps:
 		k := workflow.Keeps{Epoch: e}
 		if n := len(m.Keeps.GetRuns()); n > maxListed {

@@ -38,6 +38,7 @@ type Executor struct {
 	bytes      int                      // of the outputs in ended
 	repeats    agenda.Agenda[AttemptID] // reports to send again
 	beats      agenda.Agenda[AttemptID] // messages with the progress of attempts
+	waits      agenda.Agenda[AttemptID] // messages about attempts that wait
 	census     time.Duration            // when the next one is; 0: no controller has asked yet
 	saving     map[Blob]bool
 	holds      map[UID]map[Blob]bool
@@ -50,6 +51,7 @@ type Executor struct {
 type attempt struct {
 	order    Order
 	canceled bool
+	waits    bool // for a disk that is away
 	progress []byte
 	beaten   time.Duration // when it was told last
 }
@@ -82,6 +84,8 @@ func (x *Executor) Step(now time.Duration, ev ExecutorEvent) []ExecutorEffect {
 		x.attemptEnded(ev)
 	case Beats:
 		x.beat(ev)
+	case AttemptWaits:
+		x.waiting(ev)
 	case Kept:
 		x.keeps(ev.Runs)
 	case BlobSaved:
@@ -98,6 +102,7 @@ func (x *Executor) Step(now time.Duration, ev ExecutorEvent) []ExecutorEffect {
 	}
 	x.repeat()
 	x.tellBeats()
+	x.tellWaits()
 	x.count()
 	x.outlive()
 	out := x.out
@@ -113,6 +118,9 @@ func (x *Executor) Due() (at time.Duration, ok bool) {
 	at, ok = x.repeats.Due()
 	if beat, some := x.beats.Due(); some && (!ok || beat < at) {
 		at, ok = beat, true
+	}
+	if wait, some := x.waits.Due(); some && (!ok || wait < at) {
+		at, ok = wait, true
 	}
 	if x.census > 0 && (!ok || x.census < at) {
 		at, ok = x.census, true
@@ -144,6 +152,7 @@ func (x *Executor) heard(from phalanx.NodeID, m Message) {
 		x.tell(m)
 		if m.Part == 0 {
 			x.beatAgain()
+			x.waitAgain()
 		}
 	case Order:
 		x.order(m)
@@ -208,6 +217,7 @@ func (x *Executor) attemptEnded(ev AttemptEnded) {
 	}
 	delete(x.running, ev.ID)
 	x.beats.Cancel(ev.ID)
+	x.waits.Cancel(ev.ID)
 	if ev.Work != nil && ev.Work.size() > MaxReturned {
 		ev.Failed, ev.Final, ev.Work = tooLarge(ev.Work), true, nil
 	}

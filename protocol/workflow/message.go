@@ -138,6 +138,14 @@ type (
 		Progress []byte // of an attempt that has failed: the last that it has told
 	}
 
+	// Waits says that an attempt waits for an input whose disk is away, and takes no slot meanwhile. It is repeated until the
+	// attempt goes on; then, or when it ends, it takes a slot again.
+	Waits struct {
+		Epoch uint64
+		ID    AttemptID
+		On    bool // else it goes on
+	}
+
 	// Beaten has the progress of an attempt that goes on. It is not repeated: the next one has what is later.
 	Beaten struct {
 		Epoch    uint64
@@ -194,6 +202,7 @@ func (m Tell) epoch() uint64        { return m.Epoch }
 func (m Taken) epoch() uint64       { return m.Epoch }
 func (m Busy) epoch() uint64        { return m.Epoch }
 func (m Report) epoch() uint64      { return m.Epoch }
+func (m Waits) epoch() uint64       { return m.Epoch }
 func (m Beaten) epoch() uint64      { return m.Epoch }
 func (m Keeps) epoch() uint64       { return m.Epoch }
 func (m BlobWritten) epoch() uint64 { return m.Epoch }
