@@ -1344,6 +1344,7 @@ type WorkflowReport struct {
 	Unsaved       []*WorkflowBlob        `protobuf:"bytes,8,rep,name=unsaved,proto3" json:"unsaved,omitempty"`
 	Graph         []byte                 `protobuf:"bytes,9,opt,name=graph,proto3" json:"graph,omitempty"` // WorkflowGraph, that the task has returned instead of an output
 	Progress      []byte                 `protobuf:"bytes,10,opt,name=progress,proto3" json:"progress,omitempty"`
+	Lost          bool                   `protobuf:"varint,11,opt,name=lost,proto3" json:"lost,omitempty"` // it was ended as the node had no lease
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1446,6 +1447,13 @@ func (x *WorkflowReport) GetProgress() []byte {
 		return x.Progress
 	}
 	return nil
+}
+
+func (x *WorkflowReport) GetLost() bool {
+	if x != nil {
+		return x.Lost
+	}
+	return false
 }
 
 type WorkflowBlobWritten struct {
@@ -3535,7 +3543,7 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x04disk\x18\x06 \x01(\tR\x04disk\x122\n" +
 	"\arunning\x18\a \x03(\v2\x18.phalanx.WorkflowRunningR\arunning\x12-\n" +
 	"\x05ended\x18\b \x03(\v2\x17.phalanx.WorkflowReportR\x05ended\x12+\n" +
-	"\x05holds\x18\t \x03(\v2\x15.phalanx.WorkflowBlobR\x05holds\"\xd5\x02\n" +
+	"\x05holds\x18\t \x03(\v2\x15.phalanx.WorkflowBlobR\x05holds\"\xe9\x02\n" +
 	"\x0eWorkflowReport\x12*\n" +
 	"\x02id\x18\x01 \x01(\v2\x1a.phalanx.WorkflowAttemptIDR\x02id\x12\x10\n" +
 	"\x03gen\x18\x02 \x01(\rR\x03gen\x12\x12\n" +
@@ -3547,7 +3555,8 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\aunsaved\x18\b \x03(\v2\x15.phalanx.WorkflowBlobR\aunsaved\x12\x14\n" +
 	"\x05graph\x18\t \x01(\fR\x05graph\x12\x1a\n" +
 	"\bprogress\x18\n" +
-	" \x01(\fR\bprogress\"\x86\x01\n" +
+	" \x01(\fR\bprogress\x12\x12\n" +
+	"\x04lost\x18\v \x01(\bR\x04lost\"\x86\x01\n" +
 	"\x13WorkflowBlobWritten\x12)\n" +
 	"\x04blob\x18\x01 \x01(\v2\x15.phalanx.WorkflowBlobR\x04blob\x12\x12\n" +
 	"\x04disk\x18\x02 \x01(\tR\x04disk\x12\x16\n" +

@@ -130,6 +130,7 @@ type (
 		Kind    Kind
 		Failed  string // why it has; "": it has ended well
 		Final   bool   // another attempt would fail as well
+		Lost    bool   // it was ended as the node had no view lease: that is no failure of the task
 		Missing []Blob // inputs that no node has any more, but for checkpoints: it did not begin
 		Unsaved []Blob // inputs whose checkpoint each disk that was named has lost, or will never tell: it did not begin
 		Output  Output
