@@ -50,6 +50,8 @@ func WorkflowToProto(from, to phalanx.NodeID, letter any) (*WorkflowLetter, erro
 		l.Epoch, l.Message = m.Epoch, &WorkflowLetter_Report{fromReport(m)}
 	case workflow.Beaten:
 		l.Epoch, l.Message = m.Epoch, &WorkflowLetter_Beaten{&WorkflowBeaten{Id: fromAttemptID(m.ID), Progress: m.Progress}}
+	case workflow.Waits:
+		l.Epoch, l.Message = m.Epoch, &WorkflowLetter_Waits{&WorkflowWaits{Id: fromAttemptID(m.ID), On: m.On}}
 	case workflow.Keeps:
 		k := &WorkflowKeeps{}
 		for _, u := range m.Runs {
@@ -139,6 +141,8 @@ func WorkflowFromProto(l *WorkflowLetter) (from, to phalanx.NodeID, letter any, 
 			f.bad("beaten.progress", "it has %d bytes, more than %d", len(b.Progress), workflow.MaxProgress)
 		}
 		letter = b
+	case *WorkflowLetter_Waits:
+		letter = workflow.Waits{Epoch: e, ID: f.attemptID(m.Waits.GetId()), On: m.Waits.GetOn()}
 	case *WorkflowLetter_Keeps:
 		k := workflow.Keeps{Epoch: e}
 		if n := len(m.Keeps.GetRuns()); n > maxListed {
@@ -285,7 +289,7 @@ func (f *fields) workflowTell(m *WorkflowTell, epoch uint64) workflow.Tell {
 }
 
 func fromReport(r workflow.Report) *WorkflowReport {
-	m := &WorkflowReport{Id: fromAttemptID(r.ID), Gen: r.Gen, Kind: uint32(r.Kind), Failed: fromText(r.Failed), Final: r.Final, Missing: fromBlobs(r.Missing),
+	m := &WorkflowReport{Id: fromAttemptID(r.ID), Gen: r.Gen, Kind: uint32(r.Kind), Failed: fromText(r.Failed), Final: r.Final, Lost: r.Lost, Missing: fromBlobs(r.Missing),
 		Unsaved: fromBlobs(r.Unsaved), Output: fromOutput(r.Output), Progress: r.Progress}
 	if r.Work != nil {
 		m.Graph = slices.Concat(r.Work.Parts...)
@@ -310,7 +314,7 @@ func (f *fields) names(name string, all []string) []string {
 }
 
 func (f *fields) report(m *WorkflowReport, epoch uint64) workflow.Report {
-	r := workflow.Report{Epoch: epoch, ID: f.attemptID(m.GetId()), Gen: m.GetGen(), Kind: f.attemptKind(m.GetKind()), Failed: m.GetFailed(), Final: m.GetFinal(),
+	r := workflow.Report{Epoch: epoch, ID: f.attemptID(m.GetId()), Gen: m.GetGen(), Kind: f.attemptKind(m.GetKind()), Failed: m.GetFailed(), Final: m.GetFinal(), Lost: m.GetLost(),
 		Missing: f.blobs("report.missing", m.GetMissing()), Unsaved: f.blobs("report.unsaved", m.GetUnsaved()), Output: f.output(m.GetOutput()), Progress: m.GetProgress()}
 	if len(r.Progress) > workflow.MaxProgress {
 		f.bad("report.progress", "it has %d bytes, more than %d", len(r.Progress), workflow.MaxProgress)

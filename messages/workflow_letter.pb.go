@@ -55,6 +55,7 @@ type WorkflowLetter struct {
 	//	*WorkflowLetter_Beaten
 	//	*WorkflowLetter_Keeps
 	//	*WorkflowLetter_Copy
+	//	*WorkflowLetter_Waits
 	Message       isWorkflowLetter_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -334,6 +335,15 @@ func (x *WorkflowLetter) GetCopy() *WorkflowCopy {
 	return nil
 }
 
+func (x *WorkflowLetter) GetWaits() *WorkflowWaits {
+	if x != nil {
+		if x, ok := x.Message.(*WorkflowLetter_Waits); ok {
+			return x.Waits
+		}
+	}
+	return nil
+}
+
 type isWorkflowLetter_Message interface {
 	isWorkflowLetter_Message()
 }
@@ -434,6 +444,10 @@ type WorkflowLetter_Copy struct {
 	Copy *WorkflowCopy `protobuf:"bytes,27,opt,name=copy,proto3,oneof"`
 }
 
+type WorkflowLetter_Waits struct {
+	Waits *WorkflowWaits `protobuf:"bytes,28,opt,name=waits,proto3,oneof"`
+}
+
 func (*WorkflowLetter_Ask) isWorkflowLetter_Message() {}
 
 func (*WorkflowLetter_Order) isWorkflowLetter_Message() {}
@@ -481,6 +495,8 @@ func (*WorkflowLetter_Beaten) isWorkflowLetter_Message() {}
 func (*WorkflowLetter_Keeps) isWorkflowLetter_Message() {}
 
 func (*WorkflowLetter_Copy) isWorkflowLetter_Message() {}
+
+func (*WorkflowLetter_Waits) isWorkflowLetter_Message() {}
 
 // WorkflowPiece is a part of a letter that is too long for one message.
 type WorkflowPiece struct {
@@ -1328,6 +1344,7 @@ type WorkflowReport struct {
 	Unsaved       []*WorkflowBlob        `protobuf:"bytes,8,rep,name=unsaved,proto3" json:"unsaved,omitempty"`
 	Graph         []byte                 `protobuf:"bytes,9,opt,name=graph,proto3" json:"graph,omitempty"` // WorkflowGraph, that the task has returned instead of an output
 	Progress      []byte                 `protobuf:"bytes,10,opt,name=progress,proto3" json:"progress,omitempty"`
+	Lost          bool                   `protobuf:"varint,11,opt,name=lost,proto3" json:"lost,omitempty"` // it was ended as the node had no lease
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1430,6 +1447,13 @@ func (x *WorkflowReport) GetProgress() []byte {
 		return x.Progress
 	}
 	return nil
+}
+
+func (x *WorkflowReport) GetLost() bool {
+	if x != nil {
+		return x.Lost
+	}
+	return false
 }
 
 type WorkflowBlobWritten struct {
@@ -1553,6 +1577,59 @@ func (x *WorkflowBeaten) GetProgress() []byte {
 	return nil
 }
 
+// WorkflowWaits says that an attempt waits for an input whose disk is away.
+type WorkflowWaits struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            *WorkflowAttemptID     `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	On            bool                   `protobuf:"varint,2,opt,name=on,proto3" json:"on,omitempty"` // else it goes on
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowWaits) Reset() {
+	*x = WorkflowWaits{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowWaits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowWaits) ProtoMessage() {}
+
+func (x *WorkflowWaits) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowWaits.ProtoReflect.Descriptor instead.
+func (*WorkflowWaits) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *WorkflowWaits) GetId() *WorkflowAttemptID {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *WorkflowWaits) GetOn() bool {
+	if x != nil {
+		return x.On
+	}
+	return false
+}
+
 // WorkflowKeeps names runs of which the node has something.
 type WorkflowKeeps struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1563,7 +1640,7 @@ type WorkflowKeeps struct {
 
 func (x *WorkflowKeeps) Reset() {
 	*x = WorkflowKeeps{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[16]
+	mi := &file_messages_workflow_letter_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1575,7 +1652,7 @@ func (x *WorkflowKeeps) String() string {
 func (*WorkflowKeeps) ProtoMessage() {}
 
 func (x *WorkflowKeeps) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[16]
+	mi := &file_messages_workflow_letter_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1588,7 +1665,7 @@ func (x *WorkflowKeeps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowKeeps.ProtoReflect.Descriptor instead.
 func (*WorkflowKeeps) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{16}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *WorkflowKeeps) GetRuns() []*WorkflowUID {
@@ -1607,7 +1684,7 @@ type WorkflowFreed struct {
 
 func (x *WorkflowFreed) Reset() {
 	*x = WorkflowFreed{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[17]
+	mi := &file_messages_workflow_letter_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1619,7 +1696,7 @@ func (x *WorkflowFreed) String() string {
 func (*WorkflowFreed) ProtoMessage() {}
 
 func (x *WorkflowFreed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[17]
+	mi := &file_messages_workflow_letter_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1632,7 +1709,7 @@ func (x *WorkflowFreed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowFreed.ProtoReflect.Descriptor instead.
 func (*WorkflowFreed) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{17}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WorkflowFreed) GetSerial() uint64 {
@@ -1652,7 +1729,7 @@ type WorkflowWantRows struct {
 
 func (x *WorkflowWantRows) Reset() {
 	*x = WorkflowWantRows{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[18]
+	mi := &file_messages_workflow_letter_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1664,7 +1741,7 @@ func (x *WorkflowWantRows) String() string {
 func (*WorkflowWantRows) ProtoMessage() {}
 
 func (x *WorkflowWantRows) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[18]
+	mi := &file_messages_workflow_letter_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1677,7 +1754,7 @@ func (x *WorkflowWantRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowWantRows.ProtoReflect.Descriptor instead.
 func (*WorkflowWantRows) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{18}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WorkflowWantRows) GetKeys() []string {
@@ -1696,7 +1773,7 @@ type WorkflowHaveRows struct {
 
 func (x *WorkflowHaveRows) Reset() {
 	*x = WorkflowHaveRows{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[19]
+	mi := &file_messages_workflow_letter_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1708,7 +1785,7 @@ func (x *WorkflowHaveRows) String() string {
 func (*WorkflowHaveRows) ProtoMessage() {}
 
 func (x *WorkflowHaveRows) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[19]
+	mi := &file_messages_workflow_letter_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1721,7 +1798,7 @@ func (x *WorkflowHaveRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowHaveRows.ProtoReflect.Descriptor instead.
 func (*WorkflowHaveRows) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{19}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *WorkflowHaveRows) GetRows() []*WorkflowOutputRow {
@@ -1741,7 +1818,7 @@ type WorkflowOutputRow struct {
 
 func (x *WorkflowOutputRow) Reset() {
 	*x = WorkflowOutputRow{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[20]
+	mi := &file_messages_workflow_letter_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1753,7 +1830,7 @@ func (x *WorkflowOutputRow) String() string {
 func (*WorkflowOutputRow) ProtoMessage() {}
 
 func (x *WorkflowOutputRow) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[20]
+	mi := &file_messages_workflow_letter_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1766,7 +1843,7 @@ func (x *WorkflowOutputRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowOutputRow.ProtoReflect.Descriptor instead.
 func (*WorkflowOutputRow) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{20}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *WorkflowOutputRow) GetKey() string {
@@ -1809,7 +1886,7 @@ type WorkflowRequest struct {
 
 func (x *WorkflowRequest) Reset() {
 	*x = WorkflowRequest{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[21]
+	mi := &file_messages_workflow_letter_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1821,7 +1898,7 @@ func (x *WorkflowRequest) String() string {
 func (*WorkflowRequest) ProtoMessage() {}
 
 func (x *WorkflowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[21]
+	mi := &file_messages_workflow_letter_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1834,7 +1911,7 @@ func (x *WorkflowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowRequest.ProtoReflect.Descriptor instead.
 func (*WorkflowRequest) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{21}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *WorkflowRequest) GetNumber() uint64 {
@@ -2053,7 +2130,7 @@ type WorkflowStart struct {
 
 func (x *WorkflowStart) Reset() {
 	*x = WorkflowStart{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[22]
+	mi := &file_messages_workflow_letter_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2065,7 +2142,7 @@ func (x *WorkflowStart) String() string {
 func (*WorkflowStart) ProtoMessage() {}
 
 func (x *WorkflowStart) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[22]
+	mi := &file_messages_workflow_letter_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2078,7 +2155,7 @@ func (x *WorkflowStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowStart.ProtoReflect.Descriptor instead.
 func (*WorkflowStart) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{22}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *WorkflowStart) GetId() string {
@@ -2113,7 +2190,7 @@ type WorkflowListing struct {
 
 func (x *WorkflowListing) Reset() {
 	*x = WorkflowListing{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[23]
+	mi := &file_messages_workflow_letter_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2125,7 +2202,7 @@ func (x *WorkflowListing) String() string {
 func (*WorkflowListing) ProtoMessage() {}
 
 func (x *WorkflowListing) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[23]
+	mi := &file_messages_workflow_letter_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2138,7 +2215,7 @@ func (x *WorkflowListing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowListing.ProtoReflect.Descriptor instead.
 func (*WorkflowListing) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{23}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *WorkflowListing) GetPrefix() string {
@@ -2173,7 +2250,7 @@ type WorkflowReading struct {
 
 func (x *WorkflowReading) Reset() {
 	*x = WorkflowReading{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[24]
+	mi := &file_messages_workflow_letter_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2185,7 +2262,7 @@ func (x *WorkflowReading) String() string {
 func (*WorkflowReading) ProtoMessage() {}
 
 func (x *WorkflowReading) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[24]
+	mi := &file_messages_workflow_letter_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2198,7 +2275,7 @@ func (x *WorkflowReading) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowReading.ProtoReflect.Descriptor instead.
 func (*WorkflowReading) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{24}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *WorkflowReading) GetId() string {
@@ -2232,7 +2309,7 @@ type WorkflowCancel struct {
 
 func (x *WorkflowCancel) Reset() {
 	*x = WorkflowCancel{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[25]
+	mi := &file_messages_workflow_letter_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2244,7 +2321,7 @@ func (x *WorkflowCancel) String() string {
 func (*WorkflowCancel) ProtoMessage() {}
 
 func (x *WorkflowCancel) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[25]
+	mi := &file_messages_workflow_letter_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2257,7 +2334,7 @@ func (x *WorkflowCancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowCancel.ProtoReflect.Descriptor instead.
 func (*WorkflowCancel) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{25}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *WorkflowCancel) GetId() string {
@@ -2285,7 +2362,7 @@ type WorkflowResume struct {
 
 func (x *WorkflowResume) Reset() {
 	*x = WorkflowResume{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[26]
+	mi := &file_messages_workflow_letter_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2297,7 +2374,7 @@ func (x *WorkflowResume) String() string {
 func (*WorkflowResume) ProtoMessage() {}
 
 func (x *WorkflowResume) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[26]
+	mi := &file_messages_workflow_letter_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2310,7 +2387,7 @@ func (x *WorkflowResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowResume.ProtoReflect.Descriptor instead.
 func (*WorkflowResume) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{26}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *WorkflowResume) GetId() string {
@@ -2346,7 +2423,7 @@ type WorkflowSignal struct {
 
 func (x *WorkflowSignal) Reset() {
 	*x = WorkflowSignal{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[27]
+	mi := &file_messages_workflow_letter_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2358,7 +2435,7 @@ func (x *WorkflowSignal) String() string {
 func (*WorkflowSignal) ProtoMessage() {}
 
 func (x *WorkflowSignal) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[27]
+	mi := &file_messages_workflow_letter_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2371,7 +2448,7 @@ func (x *WorkflowSignal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowSignal.ProtoReflect.Descriptor instead.
 func (*WorkflowSignal) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{27}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WorkflowSignal) GetId() string {
@@ -2421,7 +2498,7 @@ type WorkflowReply struct {
 
 func (x *WorkflowReply) Reset() {
 	*x = WorkflowReply{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[28]
+	mi := &file_messages_workflow_letter_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2433,7 +2510,7 @@ func (x *WorkflowReply) String() string {
 func (*WorkflowReply) ProtoMessage() {}
 
 func (x *WorkflowReply) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[28]
+	mi := &file_messages_workflow_letter_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2446,7 +2523,7 @@ func (x *WorkflowReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowReply.ProtoReflect.Descriptor instead.
 func (*WorkflowReply) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{28}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WorkflowReply) GetNumber() uint64 {
@@ -2538,7 +2615,7 @@ type WorkflowLedger struct {
 
 func (x *WorkflowLedger) Reset() {
 	*x = WorkflowLedger{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[29]
+	mi := &file_messages_workflow_letter_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2550,7 +2627,7 @@ func (x *WorkflowLedger) String() string {
 func (*WorkflowLedger) ProtoMessage() {}
 
 func (x *WorkflowLedger) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[29]
+	mi := &file_messages_workflow_letter_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2563,7 +2640,7 @@ func (x *WorkflowLedger) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowLedger.ProtoReflect.Descriptor instead.
 func (*WorkflowLedger) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{29}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WorkflowLedger) GetEpoch() uint64 {
@@ -2604,7 +2681,7 @@ type WorkflowLedgerDisk struct {
 
 func (x *WorkflowLedgerDisk) Reset() {
 	*x = WorkflowLedgerDisk{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[30]
+	mi := &file_messages_workflow_letter_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2616,7 +2693,7 @@ func (x *WorkflowLedgerDisk) String() string {
 func (*WorkflowLedgerDisk) ProtoMessage() {}
 
 func (x *WorkflowLedgerDisk) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[30]
+	mi := &file_messages_workflow_letter_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2629,7 +2706,7 @@ func (x *WorkflowLedgerDisk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowLedgerDisk.ProtoReflect.Descriptor instead.
 func (*WorkflowLedgerDisk) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{30}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WorkflowLedgerDisk) GetDisk() string {
@@ -2712,7 +2789,7 @@ type WorkflowStatus struct {
 
 func (x *WorkflowStatus) Reset() {
 	*x = WorkflowStatus{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[31]
+	mi := &file_messages_workflow_letter_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2724,7 +2801,7 @@ func (x *WorkflowStatus) String() string {
 func (*WorkflowStatus) ProtoMessage() {}
 
 func (x *WorkflowStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[31]
+	mi := &file_messages_workflow_letter_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2737,7 +2814,7 @@ func (x *WorkflowStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowStatus.ProtoReflect.Descriptor instead.
 func (*WorkflowStatus) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{31}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WorkflowStatus) GetState() uint32 {
@@ -2819,7 +2896,7 @@ type WorkflowAtWork struct {
 
 func (x *WorkflowAtWork) Reset() {
 	*x = WorkflowAtWork{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[32]
+	mi := &file_messages_workflow_letter_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2831,7 +2908,7 @@ func (x *WorkflowAtWork) String() string {
 func (*WorkflowAtWork) ProtoMessage() {}
 
 func (x *WorkflowAtWork) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[32]
+	mi := &file_messages_workflow_letter_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2844,7 +2921,7 @@ func (x *WorkflowAtWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowAtWork.ProtoReflect.Descriptor instead.
 func (*WorkflowAtWork) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{32}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WorkflowAtWork) GetTask() uint32 {
@@ -2907,7 +2984,7 @@ type WorkflowPage struct {
 
 func (x *WorkflowPage) Reset() {
 	*x = WorkflowPage{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[33]
+	mi := &file_messages_workflow_letter_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2919,7 +2996,7 @@ func (x *WorkflowPage) String() string {
 func (*WorkflowPage) ProtoMessage() {}
 
 func (x *WorkflowPage) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[33]
+	mi := &file_messages_workflow_letter_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2932,7 +3009,7 @@ func (x *WorkflowPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowPage.ProtoReflect.Descriptor instead.
 func (*WorkflowPage) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{33}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *WorkflowPage) GetRows() []*WorkflowRecorded {
@@ -2959,7 +3036,7 @@ type WorkflowRecorded struct {
 
 func (x *WorkflowRecorded) Reset() {
 	*x = WorkflowRecorded{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[34]
+	mi := &file_messages_workflow_letter_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2971,7 +3048,7 @@ func (x *WorkflowRecorded) String() string {
 func (*WorkflowRecorded) ProtoMessage() {}
 
 func (x *WorkflowRecorded) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[34]
+	mi := &file_messages_workflow_letter_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2984,7 +3061,7 @@ func (x *WorkflowRecorded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowRecorded.ProtoReflect.Descriptor instead.
 func (*WorkflowRecorded) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{34}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WorkflowRecorded) GetNumber() uint64 {
@@ -3011,7 +3088,7 @@ type WorkflowListed struct {
 
 func (x *WorkflowListed) Reset() {
 	*x = WorkflowListed{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[35]
+	mi := &file_messages_workflow_letter_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3023,7 +3100,7 @@ func (x *WorkflowListed) String() string {
 func (*WorkflowListed) ProtoMessage() {}
 
 func (x *WorkflowListed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[35]
+	mi := &file_messages_workflow_letter_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3036,7 +3113,7 @@ func (x *WorkflowListed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowListed.ProtoReflect.Descriptor instead.
 func (*WorkflowListed) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{35}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WorkflowListed) GetId() string {
@@ -3065,7 +3142,7 @@ type WorkflowElsewhere struct {
 
 func (x *WorkflowElsewhere) Reset() {
 	*x = WorkflowElsewhere{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[36]
+	mi := &file_messages_workflow_letter_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3077,7 +3154,7 @@ func (x *WorkflowElsewhere) String() string {
 func (*WorkflowElsewhere) ProtoMessage() {}
 
 func (x *WorkflowElsewhere) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[36]
+	mi := &file_messages_workflow_letter_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3090,7 +3167,7 @@ func (x *WorkflowElsewhere) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowElsewhere.ProtoReflect.Descriptor instead.
 func (*WorkflowElsewhere) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{36}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *WorkflowElsewhere) GetNumber() uint64 {
@@ -3124,7 +3201,7 @@ type WorkflowWithdrawn struct {
 
 func (x *WorkflowWithdrawn) Reset() {
 	*x = WorkflowWithdrawn{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[37]
+	mi := &file_messages_workflow_letter_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3136,7 +3213,7 @@ func (x *WorkflowWithdrawn) String() string {
 func (*WorkflowWithdrawn) ProtoMessage() {}
 
 func (x *WorkflowWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[37]
+	mi := &file_messages_workflow_letter_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3149,7 +3226,7 @@ func (x *WorkflowWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowWithdrawn.ProtoReflect.Descriptor instead.
 func (*WorkflowWithdrawn) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{37}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *WorkflowWithdrawn) GetNumber() uint64 {
@@ -3171,7 +3248,7 @@ type WorkflowRestore struct {
 
 func (x *WorkflowRestore) Reset() {
 	*x = WorkflowRestore{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[38]
+	mi := &file_messages_workflow_letter_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3183,7 +3260,7 @@ func (x *WorkflowRestore) String() string {
 func (*WorkflowRestore) ProtoMessage() {}
 
 func (x *WorkflowRestore) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[38]
+	mi := &file_messages_workflow_letter_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3196,7 +3273,7 @@ func (x *WorkflowRestore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowRestore.ProtoReflect.Descriptor instead.
 func (*WorkflowRestore) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{38}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *WorkflowRestore) GetNumber() uint64 {
@@ -3233,7 +3310,7 @@ type WorkflowRestored struct {
 
 func (x *WorkflowRestored) Reset() {
 	*x = WorkflowRestored{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[39]
+	mi := &file_messages_workflow_letter_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3245,7 +3322,7 @@ func (x *WorkflowRestored) String() string {
 func (*WorkflowRestored) ProtoMessage() {}
 
 func (x *WorkflowRestored) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[39]
+	mi := &file_messages_workflow_letter_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3258,7 +3335,7 @@ func (x *WorkflowRestored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowRestored.ProtoReflect.Descriptor instead.
 func (*WorkflowRestored) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{39}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WorkflowRestored) GetNumber() uint64 {
@@ -3309,7 +3386,7 @@ type WorkflowCopy struct {
 
 func (x *WorkflowCopy) Reset() {
 	*x = WorkflowCopy{}
-	mi := &file_messages_workflow_letter_proto_msgTypes[40]
+	mi := &file_messages_workflow_letter_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3321,7 +3398,7 @@ func (x *WorkflowCopy) String() string {
 func (*WorkflowCopy) ProtoMessage() {}
 
 func (x *WorkflowCopy) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_workflow_letter_proto_msgTypes[40]
+	mi := &file_messages_workflow_letter_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3334,7 +3411,7 @@ func (x *WorkflowCopy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowCopy.ProtoReflect.Descriptor instead.
 func (*WorkflowCopy) Descriptor() ([]byte, []int) {
-	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{40}
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *WorkflowCopy) GetBlob() *WorkflowBlob {
@@ -3369,8 +3446,7 @@ var File_messages_workflow_letter_proto protoreflect.FileDescriptor
 
 const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\n" +
-	"\x1emessages/workflow_letter.proto\x12\aphalanx\x1a\x15messages/common.proto\x1a\x17messages/workflow.proto\x1a\x1bmessages/workflow_row.proto\"\xd1\n" +
-	"\n" +
+	"\x1emessages/workflow_letter.proto\x12\aphalanx\x1a\x15messages/common.proto\x1a\x17messages/workflow.proto\x1a\x1bmessages/workflow_row.proto\"\x81\v\n" +
 	"\x0eWorkflowLetter\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x14\n" +
@@ -3400,7 +3476,8 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x05piece\x18\x18 \x01(\v2\x16.phalanx.WorkflowPieceH\x00R\x05piece\x121\n" +
 	"\x06beaten\x18\x19 \x01(\v2\x17.phalanx.WorkflowBeatenH\x00R\x06beaten\x12.\n" +
 	"\x05keeps\x18\x1a \x01(\v2\x16.phalanx.WorkflowKeepsH\x00R\x05keeps\x12+\n" +
-	"\x04copy\x18\x1b \x01(\v2\x15.phalanx.WorkflowCopyH\x00R\x04copyB\t\n" +
+	"\x04copy\x18\x1b \x01(\v2\x15.phalanx.WorkflowCopyH\x00R\x04copy\x12.\n" +
+	"\x05waits\x18\x1c \x01(\v2\x16.phalanx.WorkflowWaitsH\x00R\x05waitsB\t\n" +
 	"\amessage\"i\n" +
 	"\rWorkflowPiece\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\x04R\x06stream\x12\x16\n" +
@@ -3466,7 +3543,7 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x04disk\x18\x06 \x01(\tR\x04disk\x122\n" +
 	"\arunning\x18\a \x03(\v2\x18.phalanx.WorkflowRunningR\arunning\x12-\n" +
 	"\x05ended\x18\b \x03(\v2\x17.phalanx.WorkflowReportR\x05ended\x12+\n" +
-	"\x05holds\x18\t \x03(\v2\x15.phalanx.WorkflowBlobR\x05holds\"\xd5\x02\n" +
+	"\x05holds\x18\t \x03(\v2\x15.phalanx.WorkflowBlobR\x05holds\"\xe9\x02\n" +
 	"\x0eWorkflowReport\x12*\n" +
 	"\x02id\x18\x01 \x01(\v2\x1a.phalanx.WorkflowAttemptIDR\x02id\x12\x10\n" +
 	"\x03gen\x18\x02 \x01(\rR\x03gen\x12\x12\n" +
@@ -3478,7 +3555,8 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\aunsaved\x18\b \x03(\v2\x15.phalanx.WorkflowBlobR\aunsaved\x12\x14\n" +
 	"\x05graph\x18\t \x01(\fR\x05graph\x12\x1a\n" +
 	"\bprogress\x18\n" +
-	" \x01(\fR\bprogress\"\x86\x01\n" +
+	" \x01(\fR\bprogress\x12\x12\n" +
+	"\x04lost\x18\v \x01(\bR\x04lost\"\x86\x01\n" +
 	"\x13WorkflowBlobWritten\x12)\n" +
 	"\x04blob\x18\x01 \x01(\v2\x15.phalanx.WorkflowBlobR\x04blob\x12\x12\n" +
 	"\x04disk\x18\x02 \x01(\tR\x04disk\x12\x16\n" +
@@ -3486,7 +3564,10 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\amissing\x18\x04 \x01(\bR\amissing\"X\n" +
 	"\x0eWorkflowBeaten\x12*\n" +
 	"\x02id\x18\x01 \x01(\v2\x1a.phalanx.WorkflowAttemptIDR\x02id\x12\x1a\n" +
-	"\bprogress\x18\x02 \x01(\fR\bprogress\"9\n" +
+	"\bprogress\x18\x02 \x01(\fR\bprogress\"K\n" +
+	"\rWorkflowWaits\x12*\n" +
+	"\x02id\x18\x01 \x01(\v2\x1a.phalanx.WorkflowAttemptIDR\x02id\x12\x0e\n" +
+	"\x02on\x18\x02 \x01(\bR\x02on\"9\n" +
 	"\rWorkflowKeeps\x12(\n" +
 	"\x04runs\x18\x01 \x03(\v2\x14.phalanx.WorkflowUIDR\x04runs\"'\n" +
 	"\rWorkflowFreed\x12\x16\n" +
@@ -3630,7 +3711,7 @@ func file_messages_workflow_letter_proto_rawDescGZIP() []byte {
 	return file_messages_workflow_letter_proto_rawDescData
 }
 
-var file_messages_workflow_letter_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_messages_workflow_letter_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_messages_workflow_letter_proto_goTypes = []any{
 	(*WorkflowLetter)(nil),      // 0: phalanx.WorkflowLetter
 	(*WorkflowPiece)(nil),       // 1: phalanx.WorkflowPiece
@@ -3648,40 +3729,41 @@ var file_messages_workflow_letter_proto_goTypes = []any{
 	(*WorkflowReport)(nil),      // 13: phalanx.WorkflowReport
 	(*WorkflowBlobWritten)(nil), // 14: phalanx.WorkflowBlobWritten
 	(*WorkflowBeaten)(nil),      // 15: phalanx.WorkflowBeaten
-	(*WorkflowKeeps)(nil),       // 16: phalanx.WorkflowKeeps
-	(*WorkflowFreed)(nil),       // 17: phalanx.WorkflowFreed
-	(*WorkflowWantRows)(nil),    // 18: phalanx.WorkflowWantRows
-	(*WorkflowHaveRows)(nil),    // 19: phalanx.WorkflowHaveRows
-	(*WorkflowOutputRow)(nil),   // 20: phalanx.WorkflowOutputRow
-	(*WorkflowRequest)(nil),     // 21: phalanx.WorkflowRequest
-	(*WorkflowStart)(nil),       // 22: phalanx.WorkflowStart
-	(*WorkflowListing)(nil),     // 23: phalanx.WorkflowListing
-	(*WorkflowReading)(nil),     // 24: phalanx.WorkflowReading
-	(*WorkflowCancel)(nil),      // 25: phalanx.WorkflowCancel
-	(*WorkflowResume)(nil),      // 26: phalanx.WorkflowResume
-	(*WorkflowSignal)(nil),      // 27: phalanx.WorkflowSignal
-	(*WorkflowReply)(nil),       // 28: phalanx.WorkflowReply
-	(*WorkflowLedger)(nil),      // 29: phalanx.WorkflowLedger
-	(*WorkflowLedgerDisk)(nil),  // 30: phalanx.WorkflowLedgerDisk
-	(*WorkflowStatus)(nil),      // 31: phalanx.WorkflowStatus
-	(*WorkflowAtWork)(nil),      // 32: phalanx.WorkflowAtWork
-	(*WorkflowPage)(nil),        // 33: phalanx.WorkflowPage
-	(*WorkflowRecorded)(nil),    // 34: phalanx.WorkflowRecorded
-	(*WorkflowListed)(nil),      // 35: phalanx.WorkflowListed
-	(*WorkflowElsewhere)(nil),   // 36: phalanx.WorkflowElsewhere
-	(*WorkflowWithdrawn)(nil),   // 37: phalanx.WorkflowWithdrawn
-	(*WorkflowRestore)(nil),     // 38: phalanx.WorkflowRestore
-	(*WorkflowRestored)(nil),    // 39: phalanx.WorkflowRestored
-	(*WorkflowCopy)(nil),        // 40: phalanx.WorkflowCopy
-	(*WorkflowUID)(nil),         // 41: phalanx.WorkflowUID
-	(*WorkflowAttempt)(nil),     // 42: phalanx.WorkflowAttempt
-	(*WorkflowFunction)(nil),    // 43: phalanx.WorkflowFunction
-	(*WorkflowLocated)(nil),     // 44: phalanx.WorkflowLocated
-	(*WorkflowBlob)(nil),        // 45: phalanx.WorkflowBlob
-	(*WorkflowOutput)(nil),      // 46: phalanx.WorkflowOutput
-	(*WorkflowResult)(nil),      // 47: phalanx.WorkflowResult
-	(*Error)(nil),               // 48: phalanx.Error
-	(*WorkflowName)(nil),        // 49: phalanx.WorkflowName
+	(*WorkflowWaits)(nil),       // 16: phalanx.WorkflowWaits
+	(*WorkflowKeeps)(nil),       // 17: phalanx.WorkflowKeeps
+	(*WorkflowFreed)(nil),       // 18: phalanx.WorkflowFreed
+	(*WorkflowWantRows)(nil),    // 19: phalanx.WorkflowWantRows
+	(*WorkflowHaveRows)(nil),    // 20: phalanx.WorkflowHaveRows
+	(*WorkflowOutputRow)(nil),   // 21: phalanx.WorkflowOutputRow
+	(*WorkflowRequest)(nil),     // 22: phalanx.WorkflowRequest
+	(*WorkflowStart)(nil),       // 23: phalanx.WorkflowStart
+	(*WorkflowListing)(nil),     // 24: phalanx.WorkflowListing
+	(*WorkflowReading)(nil),     // 25: phalanx.WorkflowReading
+	(*WorkflowCancel)(nil),      // 26: phalanx.WorkflowCancel
+	(*WorkflowResume)(nil),      // 27: phalanx.WorkflowResume
+	(*WorkflowSignal)(nil),      // 28: phalanx.WorkflowSignal
+	(*WorkflowReply)(nil),       // 29: phalanx.WorkflowReply
+	(*WorkflowLedger)(nil),      // 30: phalanx.WorkflowLedger
+	(*WorkflowLedgerDisk)(nil),  // 31: phalanx.WorkflowLedgerDisk
+	(*WorkflowStatus)(nil),      // 32: phalanx.WorkflowStatus
+	(*WorkflowAtWork)(nil),      // 33: phalanx.WorkflowAtWork
+	(*WorkflowPage)(nil),        // 34: phalanx.WorkflowPage
+	(*WorkflowRecorded)(nil),    // 35: phalanx.WorkflowRecorded
+	(*WorkflowListed)(nil),      // 36: phalanx.WorkflowListed
+	(*WorkflowElsewhere)(nil),   // 37: phalanx.WorkflowElsewhere
+	(*WorkflowWithdrawn)(nil),   // 38: phalanx.WorkflowWithdrawn
+	(*WorkflowRestore)(nil),     // 39: phalanx.WorkflowRestore
+	(*WorkflowRestored)(nil),    // 40: phalanx.WorkflowRestored
+	(*WorkflowCopy)(nil),        // 41: phalanx.WorkflowCopy
+	(*WorkflowUID)(nil),         // 42: phalanx.WorkflowUID
+	(*WorkflowAttempt)(nil),     // 43: phalanx.WorkflowAttempt
+	(*WorkflowFunction)(nil),    // 44: phalanx.WorkflowFunction
+	(*WorkflowLocated)(nil),     // 45: phalanx.WorkflowLocated
+	(*WorkflowBlob)(nil),        // 46: phalanx.WorkflowBlob
+	(*WorkflowOutput)(nil),      // 47: phalanx.WorkflowOutput
+	(*WorkflowResult)(nil),      // 48: phalanx.WorkflowResult
+	(*Error)(nil),               // 49: phalanx.Error
+	(*WorkflowName)(nil),        // 50: phalanx.WorkflowName
 }
 var file_messages_workflow_letter_proto_depIdxs = []int32{
 	2,  // 0: phalanx.WorkflowLetter.ask:type_name -> phalanx.WorkflowAsk
@@ -3695,74 +3777,76 @@ var file_messages_workflow_letter_proto_depIdxs = []int32{
 	3,  // 8: phalanx.WorkflowLetter.busy:type_name -> phalanx.WorkflowAttemptID
 	13, // 9: phalanx.WorkflowLetter.report:type_name -> phalanx.WorkflowReport
 	14, // 10: phalanx.WorkflowLetter.blob_written:type_name -> phalanx.WorkflowBlobWritten
-	17, // 11: phalanx.WorkflowLetter.freed:type_name -> phalanx.WorkflowFreed
-	18, // 12: phalanx.WorkflowLetter.want_rows:type_name -> phalanx.WorkflowWantRows
-	19, // 13: phalanx.WorkflowLetter.have_rows:type_name -> phalanx.WorkflowHaveRows
-	21, // 14: phalanx.WorkflowLetter.request:type_name -> phalanx.WorkflowRequest
-	28, // 15: phalanx.WorkflowLetter.reply:type_name -> phalanx.WorkflowReply
-	36, // 16: phalanx.WorkflowLetter.elsewhere:type_name -> phalanx.WorkflowElsewhere
-	37, // 17: phalanx.WorkflowLetter.withdrawn:type_name -> phalanx.WorkflowWithdrawn
-	38, // 18: phalanx.WorkflowLetter.restore:type_name -> phalanx.WorkflowRestore
-	39, // 19: phalanx.WorkflowLetter.restored:type_name -> phalanx.WorkflowRestored
+	18, // 11: phalanx.WorkflowLetter.freed:type_name -> phalanx.WorkflowFreed
+	19, // 12: phalanx.WorkflowLetter.want_rows:type_name -> phalanx.WorkflowWantRows
+	20, // 13: phalanx.WorkflowLetter.have_rows:type_name -> phalanx.WorkflowHaveRows
+	22, // 14: phalanx.WorkflowLetter.request:type_name -> phalanx.WorkflowRequest
+	29, // 15: phalanx.WorkflowLetter.reply:type_name -> phalanx.WorkflowReply
+	37, // 16: phalanx.WorkflowLetter.elsewhere:type_name -> phalanx.WorkflowElsewhere
+	38, // 17: phalanx.WorkflowLetter.withdrawn:type_name -> phalanx.WorkflowWithdrawn
+	39, // 18: phalanx.WorkflowLetter.restore:type_name -> phalanx.WorkflowRestore
+	40, // 19: phalanx.WorkflowLetter.restored:type_name -> phalanx.WorkflowRestored
 	1,  // 20: phalanx.WorkflowLetter.piece:type_name -> phalanx.WorkflowPiece
 	15, // 21: phalanx.WorkflowLetter.beaten:type_name -> phalanx.WorkflowBeaten
-	16, // 22: phalanx.WorkflowLetter.keeps:type_name -> phalanx.WorkflowKeeps
-	40, // 23: phalanx.WorkflowLetter.copy:type_name -> phalanx.WorkflowCopy
-	41, // 24: phalanx.WorkflowAsk.only:type_name -> phalanx.WorkflowUID
-	41, // 25: phalanx.WorkflowAttemptID.run:type_name -> phalanx.WorkflowUID
-	42, // 26: phalanx.WorkflowAttemptID.attempt:type_name -> phalanx.WorkflowAttempt
-	3,  // 27: phalanx.WorkflowOrder.id:type_name -> phalanx.WorkflowAttemptID
-	42, // 28: phalanx.WorkflowOrder.fence:type_name -> phalanx.WorkflowAttempt
-	42, // 29: phalanx.WorkflowOrder.made:type_name -> phalanx.WorkflowAttempt
-	43, // 30: phalanx.WorkflowOrder.function:type_name -> phalanx.WorkflowFunction
-	44, // 31: phalanx.WorkflowOrder.inputs:type_name -> phalanx.WorkflowLocated
-	44, // 32: phalanx.WorkflowOrder.output:type_name -> phalanx.WorkflowLocated
-	5,  // 33: phalanx.WorkflowOrder.job:type_name -> phalanx.WorkflowJob
-	3,  // 34: phalanx.WorkflowRecall.id:type_name -> phalanx.WorkflowAttemptID
-	3,  // 35: phalanx.WorkflowAcknowledge.ids:type_name -> phalanx.WorkflowAttemptID
-	45, // 36: phalanx.WorkflowWriteBlob.blob:type_name -> phalanx.WorkflowBlob
-	46, // 37: phalanx.WorkflowWriteBlob.output:type_name -> phalanx.WorkflowOutput
-	41, // 38: phalanx.WorkflowReleased.run:type_name -> phalanx.WorkflowUID
-	9,  // 39: phalanx.WorkflowRelease.runs:type_name -> phalanx.WorkflowReleased
-	3,  // 40: phalanx.WorkflowRunning.id:type_name -> phalanx.WorkflowAttemptID
-	43, // 41: phalanx.WorkflowTell.functions:type_name -> phalanx.WorkflowFunction
-	11, // 42: phalanx.WorkflowTell.running:type_name -> phalanx.WorkflowRunning
-	13, // 43: phalanx.WorkflowTell.ended:type_name -> phalanx.WorkflowReport
-	45, // 44: phalanx.WorkflowTell.holds:type_name -> phalanx.WorkflowBlob
-	3,  // 45: phalanx.WorkflowReport.id:type_name -> phalanx.WorkflowAttemptID
-	45, // 46: phalanx.WorkflowReport.missing:type_name -> phalanx.WorkflowBlob
-	46, // 47: phalanx.WorkflowReport.output:type_name -> phalanx.WorkflowOutput
-	45, // 48: phalanx.WorkflowReport.unsaved:type_name -> phalanx.WorkflowBlob
-	45, // 49: phalanx.WorkflowBlobWritten.blob:type_name -> phalanx.WorkflowBlob
-	3,  // 50: phalanx.WorkflowBeaten.id:type_name -> phalanx.WorkflowAttemptID
-	41, // 51: phalanx.WorkflowKeeps.runs:type_name -> phalanx.WorkflowUID
-	20, // 52: phalanx.WorkflowHaveRows.rows:type_name -> phalanx.WorkflowOutputRow
-	22, // 53: phalanx.WorkflowRequest.start:type_name -> phalanx.WorkflowStart
-	23, // 54: phalanx.WorkflowRequest.list:type_name -> phalanx.WorkflowListing
-	25, // 55: phalanx.WorkflowRequest.cancel:type_name -> phalanx.WorkflowCancel
-	26, // 56: phalanx.WorkflowRequest.resume:type_name -> phalanx.WorkflowResume
-	27, // 57: phalanx.WorkflowRequest.signal:type_name -> phalanx.WorkflowSignal
-	24, // 58: phalanx.WorkflowRequest.read:type_name -> phalanx.WorkflowReading
-	43, // 59: phalanx.WorkflowResume.with:type_name -> phalanx.WorkflowFunction
-	41, // 60: phalanx.WorkflowReply.run:type_name -> phalanx.WorkflowUID
-	31, // 61: phalanx.WorkflowReply.status:type_name -> phalanx.WorkflowStatus
-	35, // 62: phalanx.WorkflowReply.list:type_name -> phalanx.WorkflowListed
-	47, // 63: phalanx.WorkflowReply.result:type_name -> phalanx.WorkflowResult
-	48, // 64: phalanx.WorkflowReply.error:type_name -> phalanx.Error
-	33, // 65: phalanx.WorkflowReply.page:type_name -> phalanx.WorkflowPage
-	29, // 66: phalanx.WorkflowReply.ledger:type_name -> phalanx.WorkflowLedger
-	30, // 67: phalanx.WorkflowLedger.disks:type_name -> phalanx.WorkflowLedgerDisk
-	43, // 68: phalanx.WorkflowStatus.lacks:type_name -> phalanx.WorkflowFunction
-	32, // 69: phalanx.WorkflowStatus.work:type_name -> phalanx.WorkflowAtWork
-	34, // 70: phalanx.WorkflowPage.rows:type_name -> phalanx.WorkflowRecorded
-	49, // 71: phalanx.WorkflowListed.name:type_name -> phalanx.WorkflowName
-	45, // 72: phalanx.WorkflowRestore.blob:type_name -> phalanx.WorkflowBlob
-	45, // 73: phalanx.WorkflowCopy.blob:type_name -> phalanx.WorkflowBlob
-	74, // [74:74] is the sub-list for method output_type
-	74, // [74:74] is the sub-list for method input_type
-	74, // [74:74] is the sub-list for extension type_name
-	74, // [74:74] is the sub-list for extension extendee
-	0,  // [0:74] is the sub-list for field type_name
+	17, // 22: phalanx.WorkflowLetter.keeps:type_name -> phalanx.WorkflowKeeps
+	41, // 23: phalanx.WorkflowLetter.copy:type_name -> phalanx.WorkflowCopy
+	16, // 24: phalanx.WorkflowLetter.waits:type_name -> phalanx.WorkflowWaits
+	42, // 25: phalanx.WorkflowAsk.only:type_name -> phalanx.WorkflowUID
+	42, // 26: phalanx.WorkflowAttemptID.run:type_name -> phalanx.WorkflowUID
+	43, // 27: phalanx.WorkflowAttemptID.attempt:type_name -> phalanx.WorkflowAttempt
+	3,  // 28: phalanx.WorkflowOrder.id:type_name -> phalanx.WorkflowAttemptID
+	43, // 29: phalanx.WorkflowOrder.fence:type_name -> phalanx.WorkflowAttempt
+	43, // 30: phalanx.WorkflowOrder.made:type_name -> phalanx.WorkflowAttempt
+	44, // 31: phalanx.WorkflowOrder.function:type_name -> phalanx.WorkflowFunction
+	45, // 32: phalanx.WorkflowOrder.inputs:type_name -> phalanx.WorkflowLocated
+	45, // 33: phalanx.WorkflowOrder.output:type_name -> phalanx.WorkflowLocated
+	5,  // 34: phalanx.WorkflowOrder.job:type_name -> phalanx.WorkflowJob
+	3,  // 35: phalanx.WorkflowRecall.id:type_name -> phalanx.WorkflowAttemptID
+	3,  // 36: phalanx.WorkflowAcknowledge.ids:type_name -> phalanx.WorkflowAttemptID
+	46, // 37: phalanx.WorkflowWriteBlob.blob:type_name -> phalanx.WorkflowBlob
+	47, // 38: phalanx.WorkflowWriteBlob.output:type_name -> phalanx.WorkflowOutput
+	42, // 39: phalanx.WorkflowReleased.run:type_name -> phalanx.WorkflowUID
+	9,  // 40: phalanx.WorkflowRelease.runs:type_name -> phalanx.WorkflowReleased
+	3,  // 41: phalanx.WorkflowRunning.id:type_name -> phalanx.WorkflowAttemptID
+	44, // 42: phalanx.WorkflowTell.functions:type_name -> phalanx.WorkflowFunction
+	11, // 43: phalanx.WorkflowTell.running:type_name -> phalanx.WorkflowRunning
+	13, // 44: phalanx.WorkflowTell.ended:type_name -> phalanx.WorkflowReport
+	46, // 45: phalanx.WorkflowTell.holds:type_name -> phalanx.WorkflowBlob
+	3,  // 46: phalanx.WorkflowReport.id:type_name -> phalanx.WorkflowAttemptID
+	46, // 47: phalanx.WorkflowReport.missing:type_name -> phalanx.WorkflowBlob
+	47, // 48: phalanx.WorkflowReport.output:type_name -> phalanx.WorkflowOutput
+	46, // 49: phalanx.WorkflowReport.unsaved:type_name -> phalanx.WorkflowBlob
+	46, // 50: phalanx.WorkflowBlobWritten.blob:type_name -> phalanx.WorkflowBlob
+	3,  // 51: phalanx.WorkflowBeaten.id:type_name -> phalanx.WorkflowAttemptID
+	3,  // 52: phalanx.WorkflowWaits.id:type_name -> phalanx.WorkflowAttemptID
+	42, // 53: phalanx.WorkflowKeeps.runs:type_name -> phalanx.WorkflowUID
+	21, // 54: phalanx.WorkflowHaveRows.rows:type_name -> phalanx.WorkflowOutputRow
+	23, // 55: phalanx.WorkflowRequest.start:type_name -> phalanx.WorkflowStart
+	24, // 56: phalanx.WorkflowRequest.list:type_name -> phalanx.WorkflowListing
+	26, // 57: phalanx.WorkflowRequest.cancel:type_name -> phalanx.WorkflowCancel
+	27, // 58: phalanx.WorkflowRequest.resume:type_name -> phalanx.WorkflowResume
+	28, // 59: phalanx.WorkflowRequest.signal:type_name -> phalanx.WorkflowSignal
+	25, // 60: phalanx.WorkflowRequest.read:type_name -> phalanx.WorkflowReading
+	44, // 61: phalanx.WorkflowResume.with:type_name -> phalanx.WorkflowFunction
+	42, // 62: phalanx.WorkflowReply.run:type_name -> phalanx.WorkflowUID
+	32, // 63: phalanx.WorkflowReply.status:type_name -> phalanx.WorkflowStatus
+	36, // 64: phalanx.WorkflowReply.list:type_name -> phalanx.WorkflowListed
+	48, // 65: phalanx.WorkflowReply.result:type_name -> phalanx.WorkflowResult
+	49, // 66: phalanx.WorkflowReply.error:type_name -> phalanx.Error
+	34, // 67: phalanx.WorkflowReply.page:type_name -> phalanx.WorkflowPage
+	30, // 68: phalanx.WorkflowReply.ledger:type_name -> phalanx.WorkflowLedger
+	31, // 69: phalanx.WorkflowLedger.disks:type_name -> phalanx.WorkflowLedgerDisk
+	44, // 70: phalanx.WorkflowStatus.lacks:type_name -> phalanx.WorkflowFunction
+	33, // 71: phalanx.WorkflowStatus.work:type_name -> phalanx.WorkflowAtWork
+	35, // 72: phalanx.WorkflowPage.rows:type_name -> phalanx.WorkflowRecorded
+	50, // 73: phalanx.WorkflowListed.name:type_name -> phalanx.WorkflowName
+	46, // 74: phalanx.WorkflowRestore.blob:type_name -> phalanx.WorkflowBlob
+	46, // 75: phalanx.WorkflowCopy.blob:type_name -> phalanx.WorkflowBlob
+	76, // [76:76] is the sub-list for method output_type
+	76, // [76:76] is the sub-list for method input_type
+	76, // [76:76] is the sub-list for extension type_name
+	76, // [76:76] is the sub-list for extension extendee
+	0,  // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_messages_workflow_letter_proto_init() }
@@ -3798,8 +3882,9 @@ func file_messages_workflow_letter_proto_init() {
 		(*WorkflowLetter_Beaten)(nil),
 		(*WorkflowLetter_Keeps)(nil),
 		(*WorkflowLetter_Copy)(nil),
+		(*WorkflowLetter_Waits)(nil),
 	}
-	file_messages_workflow_letter_proto_msgTypes[21].OneofWrappers = []any{
+	file_messages_workflow_letter_proto_msgTypes[22].OneofWrappers = []any{
 		(*WorkflowRequest_Start)(nil),
 		(*WorkflowRequest_Attach)(nil),
 		(*WorkflowRequest_Await)(nil),
@@ -3819,7 +3904,7 @@ func file_messages_workflow_letter_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_workflow_letter_proto_rawDesc), len(file_messages_workflow_letter_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   41,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -26,7 +26,7 @@ var (
 	aFunction = workflow.Function{Name: "f", Version: 6}
 	aRunName  = workflow.Name{Run: aUID, Digest: phalanx.Digest{1}, Key: "k", State: workflow.Waiting, Why: "w", Lost: []string{"t"}, Until: 7}
 	aResult   = workflow.Result{Failed: "f", Outputs: []workflow.Located{aLocated}}
-	aReport   = workflow.Report{Epoch: 9, ID: anID, Gen: 5, Kind: workflow.MakeUp, Failed: "f", Final: true, Missing: []workflow.Blob{aBlob}, Unsaved: []workflow.Blob{aBlob}, Output: anOutput,
+	aReport   = workflow.Report{Epoch: 9, ID: anID, Gen: 5, Kind: workflow.MakeUp, Failed: "f", Final: true, Lost: true, Missing: []workflow.Blob{aBlob}, Unsaved: []workflow.Blob{aBlob}, Output: anOutput,
 		Work: &workflow.Work{Parts: [][]byte{[]byte("form")}}, Progress: []byte("half")}
 	aNumber    = workflow.ViewNumber{Boot: 1, Number: 2}
 	aJob       = &Job{Call: GraphCall{Name: "f", Version: 6, Deterministic: true, Timeout: time.Second}, Args: []GraphInput{{InputList, 2}, {InputTask, 0}, {InputConstant, 0}}, Constants: [][]byte{[]byte("c")}, Object: true, Result: true}
@@ -55,6 +55,7 @@ var (
 		workflow.Busy{Epoch: 9, ID: anID},
 		aReport,
 		workflow.Beaten{Epoch: 9, ID: anID, Progress: []byte("half")},
+		workflow.Waits{Epoch: 9, ID: anID, On: true}, workflow.Waits{Epoch: 9, ID: anID},
 		workflow.Keeps{Epoch: 9, Runs: []workflow.UID{aUID}},
 		workflow.BlobWritten{Epoch: 9, Blob: aBlob, Disk: "d", Failed: "f", Missing: true},
 		workflow.Freed{Epoch: 9, Serial: 1},

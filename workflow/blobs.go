@@ -207,24 +207,43 @@ func (s *service) restorer(c actor.Context, ev flow.RestorerEvent) {
 	s.wake(c)
 }
 
-// putBack has the object of a checkpoint put again. gone says that no disk has the checkpoint any more.
-func putBack(ctx context.Context, root *actor.RootContext, pid *actor.PID, run core.UID, l core.Located) (gone bool, err error) {
+// slotWait is how long an attempt that waits for a checkpoint keeps its slot.
+const slotWait = time.Second
+
+// putBack has the object of a checkpoint put again. gone says that no disk has the checkpoint any more. It calls late, if that
+// is not nil, when it takes long.
+func putBack(ctx context.Context, root *actor.RootContext, pid *actor.PID, run core.UID, l core.Located, late func()) (gone bool, err error) {
 	done := make(chan flow.Granted, 1)
 	m := &restoring{done: done, wish: flow.Wish{Blob: core.Blob{Run: run, Task: l.Task, Gen: l.Gen, Made: l.Made}, Object: givenOf(run, l).object.id,
 		Size: l.Output.Size, Digest: l.Output.Digest, Disks: l.Disks}}
 	root.Send(pid, m)
-	select {
-	case g := <-done:
-		return g.Gone, g.Err
-	case <-ctx.Done():
-		root.Send(pid, notRestoring{m})
-		return false, reason(ctx)
+	var takesLong <-chan time.Time
+	if late != nil {
+		timer := time.NewTimer(slotWait)
+		defer timer.Stop()
+		takesLong = timer.C
+	}
+	for {
+		select {
+		case g := <-done:
+			return g.Gone, g.Err
+		case <-takesLong:
+			late()
+		case <-ctx.Done():
+			root.Send(pid, notRestoring{m})
+			return false, reason(ctx)
+		}
 	}
 }
 
 // bring has the inputs of an order put again that are saved, and that no node has in memory any more. It returns those of
-// which no disk has the checkpoint any more.
+// which no disk has the checkpoint any more. An attempt that waits for long, since a disk is away, has no slot meanwhile.
 func (l *incarnation) bring(ctx context.Context, o core.Order) (unsaved []core.Blob, all error) {
+	waits := false
+	late := func() {
+		waits = true
+		l.tell(core.AttemptWaits{ID: o.ID, On: true})
+	}
 	add := func(in core.Located) {
 		g := givenOf(o.ID.Run, in)
 		if g.object.IsZero() || len(in.Disks) == 0 {
@@ -238,7 +257,7 @@ func (l *incarnation) bring(ctx context.Context, o core.Order) (unsaved []core.B
 		if !gone(err) {
 			return
 		}
-		lost, err := putBack(ctx, l.o.node.System().Root, l.o.pid, o.ID.Run, in)
+		lost, err := putBack(ctx, l.o.node.System().Root, l.o.pid, o.ID.Run, in, late)
 		if lost {
 			unsaved = append(unsaved, core.Blob{Run: o.ID.Run, Task: in.Task, Gen: in.Gen, Made: in.Made})
 		}
@@ -249,6 +268,9 @@ func (l *incarnation) bring(ctx context.Context, o core.Order) (unsaved []core.B
 	}
 	if o.Output != nil {
 		add(*o.Output)
+	}
+	if waits {
+		l.tell(core.AttemptWaits{ID: o.ID})
 	}
 	return unsaved, all
 }

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"errors"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -31,7 +32,7 @@ type controller struct {
 	ended   chan<- struct{} // closed when the actor has ended
 	publish func(core.News)
 	wakeup  actors.Wakeup
-	out     bool // the tenure was given up
+	out     bool // the actor is to end
 	broken  bool // the core has panicked: what it would do next was never decided as a whole
 	space   space
 	disks   func(to chan<- []keepers.Seen) // has the keeper tell which disks it knows
@@ -72,16 +73,19 @@ func (k *controller) Receive(c actor.Context) {
 		close(k.ended)
 	case appended:
 		if m.err != nil {
-			k.step(c, flow.Ended{})
+			k.failed(c, m.err)
 			return
 		}
 		k.step(c, flow.Appended{Number: m.number})
 	case confirmed:
-		if m.err != nil {
-			k.step(c, flow.Ended{})
-			return
+		switch {
+		case m.err == nil:
+			k.step(c, flow.Assured{Number: m.number})
+		case errors.Is(m.err, durable.ErrBusy):
+			k.step(c, flow.Busy{Number: m.number})
+		default:
+			k.failed(c, m.err)
 		}
-		k.step(c, flow.Assured{Number: m.number})
 	case wanted:
 		go k.have(m)
 	case flow.Asked:
@@ -90,6 +94,24 @@ func (k *controller) Receive(c actor.Context) {
 		k.step(c, m)
 	case actors.Crash:
 		panic(m)
+	}
+}
+
+// failed ends the controller, which cannot go on. If the tenure does, its host gives it up, so that another one follows.
+func (k *controller) failed(c actor.Context, err error) {
+	if errors.Is(err, durable.ErrFenced) {
+		k.step(c, flow.Ended{})
+		k.stop(c)
+		return
+	}
+	k.step(c, flow.Refused{Why: err.Error()})
+}
+
+// stop ends the actor.
+func (k *controller) stop(c actor.Context) {
+	if !k.out {
+		k.out = true
+		c.Stop(c.Self())
 	}
 }
 
@@ -178,10 +200,7 @@ func (k *controller) carryOut(c actor.Context, effects []flow.TenureEffect) {
 			k.publish(e.News)
 		case flow.GiveUp:
 			k.log.Errorf("this node cannot lead the ledger of workflows: %s", e.Why)
-			if !k.out {
-				k.out = true
-				c.Stop(self)
-			}
+			k.stop(c)
 		}
 	}
 	at, ok := k.core.Due()

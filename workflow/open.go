@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
@@ -72,6 +73,9 @@ func openService(n *cluster.Node, s Settings, f folder) *open {
 	o.streams = o.number
 	if f.disk != nil {
 		o.disk, o.log = f.disk, f.keeper
+		if s.ledger != nil {
+			o.log = s.ledger(o.log)
+		}
 	}
 	if f.err != nil {
 		o.openErr = fmt.Errorf("the node's folder for workflows cannot be used: %w", f.err)
@@ -164,7 +168,23 @@ func (o *open) end() {
 		o.life.await(attemptGrace)
 	}
 	if o.disk != nil {
+		o.closeDisk(attemptGrace)
+	}
+}
+
+// closeDisk closes the folder, but does not wait for a disk that hangs.
+func (o *open) closeDisk(most time.Duration) {
+	closed := make(chan struct{})
+	go func() {
 		_ = o.disk.Close()
+		close(closed)
+	}()
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-closed:
+	case <-timer.C:
+		o.settings.Log.Errorf("the node's folder for workflows does not close within %v: look whether its disk hangs", most)
 	}
 }
 

@@ -125,7 +125,7 @@ func (r Run[R]) bytes(ctx context.Context, l core.Located) ([]byte, func(), erro
 		if !ok {
 			return nil, nil, err
 		}
-		if _, err := putBack(ctx, r.node.System().Root, pid, r.uid, l); err != nil {
+		if _, err := putBack(ctx, r.node.System().Root, pid, r.uid, l, nil); err != nil {
 			return nil, nil, err
 		}
 		v, err = store.TryGet(ctx, g.object.id)

@@ -133,7 +133,7 @@ func (s *service) viewed(c actor.Context, m cluster.Viewed) {
 func (s *service) heard(c actor.Context, from phalanx.NodeID, letter any) {
 	o := s.open
 	switch m := letter.(type) {
-	case core.Tell, core.Taken, core.Busy, core.Report, core.Beaten, core.Keeps, core.BlobWritten, core.Freed:
+	case core.Tell, core.Taken, core.Busy, core.Report, core.Beaten, core.Waits, core.Keeps, core.BlobWritten, core.Freed:
 		if o.controller != nil {
 			c.Send(o.controller, flow.Heard{From: from, Message: m.(core.Message)})
 		}

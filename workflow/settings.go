@@ -30,6 +30,7 @@ type Settings struct {
 	space      func() (durable.Space, error) // of the disk: tests set it
 	endProcess func(why string)              // tests set it
 	host       string                        // tells machines apart: tests set it
+	ledger     func(durable.Log) durable.Log // stands before the ledger: tests set it
 }
 
 // Service has a node take part in workflows: it belongs into cluster.Config.Services.

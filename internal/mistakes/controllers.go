@@ -132,7 +132,7 @@ var inControllers = []Mistake{
 	mistake(Tests, "an id that was forgotten can be used at once",
 		"protocol/workflow/controller_keep.go", "c.minutes + tombstone", "c.minutes"),
 	mistake(Tests, "an attempt outlives its lease",
-		"protocol/workflow/executor.go", "x.now < x.lease+leaseGrace {", "true {"),
+		"protocol/workflow/executor_lease.go", "	default:\n		x.over = true\n", "	default:\n		return\n"),
 
 	mistake(Tests, "the next controller counts a checkpoint that is lost",
 		"protocol/workflow/run.go", `		if r.unsaved(ev) {

@@ -24,6 +24,8 @@ type Tenure struct {
 	number  uint64
 	looks   map[uint64]func([]ledger.Row)
 	visible visible
+	appends appends
+	unsure  unsure
 
 	// until the controller has what is active
 	active  []string // uids, of runs that are yet to be read
@@ -81,9 +83,15 @@ func (t *Tenure) Step(now time.Duration, ev TenureEvent) []TenureEffect {
 	case Appended:
 		t.visible.appended = max(t.visible.appended, ev.Number)
 		t.step(core.Durable{Number: ev.Number})
+		t.appended(ev.Number)
+	case Refused:
+		t.giveUp("the ledger takes no more: " + ev.Why)
 	case Ended:
 		t.end()
+	case Busy:
+		t.busy(ev.Number)
 	case Assured:
+		t.unsure.refuse = 0
 		if own := t.visible.assured(ev.Number); !own {
 			t.step(core.Confirmed{Number: ev.Number})
 		}
@@ -99,6 +107,7 @@ func (t *Tenure) Step(now time.Duration, ev TenureEvent) []TenureEffect {
 	case Tick:
 		t.step(core.Tick{})
 	}
+	t.askAgain()
 	return t.take()
 }
 
@@ -107,7 +116,11 @@ func (t *Tenure) Due() (at time.Duration, ok bool) {
 	if t.over {
 		return 0, false
 	}
-	return t.core.Due()
+	at, ok = t.core.Due()
+	if len(t.unsure.again) > 0 && (!ok || t.unsure.at < at) {
+		at, ok = t.unsure.at, true
+	}
+	return at, ok
 }
 
 func (t *Tenure) emit(e TenureEffect) { t.out = append(t.out, e) }
@@ -138,7 +151,7 @@ func (t *Tenure) step(ev core.ControlEvent) {
 				t.giveUp("what the controller writes has no form: " + err.Error())
 				return
 			}
-			t.emit(Append{Number: e.Number, Rows: rows})
+			t.append(Append{Number: e.Number, Rows: rows})
 		case core.Read:
 			t.look(rangesFor(e), func(rows []ledger.Row) { t.found(e, rows) })
 		case core.Confirm:
@@ -367,7 +380,8 @@ func (t *Tenure) end() {
 		k := t.callers[id]
 		t.emit(Respond{To: k.from, Reply: Reply{Number: k.number, Again: true, Answer: core.Answer{Err: over()}}})
 	}
-	t.looks, t.callers, t.asked, t.active, t.visible = nil, nil, nil, nil, visible{}
+	t.looks, t.callers, t.asked, t.active = nil, nil, nil, nil
+	t.visible, t.appends, t.unsure = visible{}, appends{}, unsure{}
 }
 
 func over() error {

@@ -21,7 +21,13 @@ type (
 	// after this.
 	Appended struct{ Number uint64 }
 
-	// Ended says that the tenure is over, or that an Append or a Sure was refused.
+	// Refused says that an Append or an AskSure has failed although the tenure may go on.
+	Refused struct{ Why string }
+
+	// Busy says that the ledger has too much to do to answer an AskSure.
+	Busy struct{ Number uint64 }
+
+	// Ended says that the tenure is over.
 	Ended struct{}
 
 	// Assured answers AskSure: the tenure went on after it was asked.
@@ -55,6 +61,8 @@ type (
 
 func (Looked) tenureEvent()   {}
 func (Appended) tenureEvent() {}
+func (Refused) tenureEvent()  {}
+func (Busy) tenureEvent()     {}
 func (Ended) tenureEvent()    {}
 func (Assured) tenureEvent()  {}
 func (Asked) tenureEvent()    {}
@@ -67,7 +75,8 @@ func (Tick) tenureEvent()     {}
 type TenureEffect interface{ tenureEffect() }
 
 type (
-	// Append asks to append rows, in the order of these effects. The host answers with Appended, or with Ended.
+	// Append asks to append rows, in the order of these effects. The host answers with Appended, Refused or
+	// Ended.
 	Append struct {
 		Number uint64
 		Rows   []ledger.Row
@@ -79,7 +88,7 @@ type (
 		Ranges []Range // in the order of their keys
 	}
 
-	// AskSure asks whether the tenure goes on (raft's ReadIndex). The host answers with Assured, or with Ended.
+	// AskSure asks whether the tenure goes on (raft's ReadIndex). The host answers with Assured, Busy, Refused or Ended.
 	AskSure struct{ Number uint64 }
 
 	// Tell sends a message to an executor. The Of of an Order is that of its Work.

@@ -154,7 +154,7 @@ func (c *Controller) reported(m *member, r Report) {
 	if r.Failed == "" && r.Work == nil && (f.kind == Do || f.kind == Remake) {
 		f.run.setAt(v, m)
 	}
-	o := Outcome{Task: v, Attempt: r.ID.Attempt, Kind: f.kind, Failed: r.Failed, Final: r.Final, Output: r.Output}
+	o := Outcome{Task: v, Attempt: r.ID.Attempt, Kind: f.kind, Failed: r.Failed, Final: r.Final, Lost: r.Lost && r.Failed != "", Output: r.Output}
 	if r.Failed == "" && r.Work != nil {
 		c.returned(r.Work, &o)
 	}

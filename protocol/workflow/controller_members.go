@@ -272,6 +272,8 @@ func (c *Controller) heard(from phalanx.NodeID, msg Message) {
 		c.reported(m, msg)
 	case Beaten:
 		c.beaten(m, msg)
+	case Waits:
+		c.waits(m, msg)
 	case Keeps:
 		c.keeps(m, msg)
 	case BlobWritten:

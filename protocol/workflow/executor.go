@@ -1,9 +1,6 @@
 package workflow
 
 import (
-	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -23,7 +20,7 @@ type Offer struct {
 //  1. once it has answered the Ask of an epoch, it takes nothing of a lower one;
 //  2. it begins no attempt twice, however often and late its Order comes;
 //  3. it keeps how an attempt has ended until the controller acknowledges that, and then forgets it;
-//  4. if an attempt goes on 10 s after the node's view lease has ended, it ends the process.
+//  4. it ends attempts that go on after the node's view lease has ended, and the process if one goes on 10 s after that.
 //
 // The state ends with the process: the next one is another member.
 type Executor struct {
@@ -38,18 +35,22 @@ type Executor struct {
 	bytes      int                      // of the outputs in ended
 	repeats    agenda.Agenda[AttemptID] // reports to send again
 	beats      agenda.Agenda[AttemptID] // messages with the progress of attempts
+	waits      agenda.Agenda[AttemptID] // messages about attempts that wait
 	census     time.Duration            // when the next one is; 0: no controller has asked yet
 	saving     map[Blob]bool
 	holds      map[UID]map[Blob]bool
 	telling    telling
 	lease      time.Duration // until when the node has one; 0: nobody has said
-	over       bool          // the process ends
+	adrift     adrift
+	over       bool // the process ends
 }
 
 // attempt is one that runs.
 type attempt struct {
 	order    Order
 	canceled bool
+	lost     bool // the node has no view lease
+	waits    bool // for a disk that is away
 	progress []byte
 	beaten   time.Duration // when it was told last
 }
@@ -82,6 +83,8 @@ func (x *Executor) Step(now time.Duration, ev ExecutorEvent) []ExecutorEffect {
 		x.attemptEnded(ev)
 	case Beats:
 		x.beat(ev)
+	case AttemptWaits:
+		x.waiting(ev)
 	case Kept:
 		x.keeps(ev.Runs)
 	case BlobSaved:
@@ -98,6 +101,7 @@ func (x *Executor) Step(now time.Duration, ev ExecutorEvent) []ExecutorEffect {
 	}
 	x.repeat()
 	x.tellBeats()
+	x.tellWaits()
 	x.count()
 	x.outlive()
 	out := x.out
@@ -114,10 +118,13 @@ func (x *Executor) Due() (at time.Duration, ok bool) {
 	if beat, some := x.beats.Due(); some && (!ok || beat < at) {
 		at, ok = beat, true
 	}
+	if wait, some := x.waits.Due(); some && (!ok || wait < at) {
+		at, ok = wait, true
+	}
 	if x.census > 0 && (!ok || x.census < at) {
 		at, ok = x.census, true
 	}
-	if end := x.lease + leaseGrace; x.lease > 0 && len(x.running) > 0 && (!ok || end < at) {
+	if end, some := x.leaseDue(); some && (!ok || end < at) {
 		at, ok = end, true
 	}
 	return at, ok
@@ -144,6 +151,7 @@ func (x *Executor) heard(from phalanx.NodeID, m Message) {
 		x.tell(m)
 		if m.Part == 0 {
 			x.beatAgain()
+			x.waitAgain()
 		}
 	case Order:
 		x.order(m)
@@ -175,7 +183,7 @@ func (x *Executor) order(o Order) {
 		x.send(Taken{Epoch: x.epoch, ID: o.ID})
 	case x.ended[o.ID] != nil:
 		x.report(o.ID)
-	case len(x.running)+len(x.ended) >= MaxKept || x.bytes > MaxUncommitted:
+	case len(x.running)+len(x.ended) >= MaxKept || x.bytes > MaxUncommitted || x.adrift.canceled > 0:
 		x.send(Busy{Epoch: x.epoch, ID: o.ID})
 	case x.seen.add(o.Serial):
 		if x.lease > 0 && len(x.running) == 0 { // the node has wanted no lease meanwhile
@@ -208,6 +216,7 @@ func (x *Executor) attemptEnded(ev AttemptEnded) {
 	}
 	delete(x.running, ev.ID)
 	x.beats.Cancel(ev.ID)
+	x.waits.Cancel(ev.ID)
 	if ev.Work != nil && ev.Work.size() > MaxReturned {
 		ev.Failed, ev.Final, ev.Work = tooLarge(ev.Work), true, nil
 	}
@@ -216,7 +225,7 @@ func (x *Executor) attemptEnded(ev AttemptEnded) {
 	}
 	r := Report{ID: ev.ID, Gen: a.order.Gen, Kind: a.order.Kind, Failed: cut(ev.Failed), Final: ev.Final, Missing: ev.Missing, Unsaved: ev.Unsaved, Output: ev.Output, Work: ev.Work}
 	if r.Failed != "" {
-		r.Progress = a.progress
+		r.Progress, r.Lost, r.Final = a.progress, a.lost, r.Final && !a.lost
 	}
 	x.keep(r)
 }
@@ -261,14 +270,4 @@ func (x *Executor) repeat() {
 		}
 		x.report(id)
 	}
-}
-
-// outlive ends the process if an attempt has outlived the node's lease.
-func (x *Executor) outlive() {
-	if x.lease == 0 || len(x.running) == 0 || x.now < x.lease+leaseGrace {
-		return
-	}
-	x.over = true
-	id := slices.SortedFunc(maps.Keys(x.running), AttemptID.compare)[0]
-	x.emit(EndProcess{Why: fmt.Sprintf("an attempt of task %d of run %s goes on 10 s after the node has lost its view lease", id.Task, id.Run)})
 }

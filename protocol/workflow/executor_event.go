@@ -35,6 +35,12 @@ type (
 		Progress []byte
 	}
 
+	// AttemptWaits says that an attempt waits for an input whose disk is away, or, if not On, that it goes on.
+	AttemptWaits struct {
+		ID AttemptID
+		On bool
+	}
+
 	// Kept answers Census.
 	Kept struct{ Runs []UID }
 
@@ -58,6 +64,7 @@ type (
 func (Heard) executorEvent()        {}
 func (AttemptEnded) executorEvent() {}
 func (Beats) executorEvent()        {}
+func (AttemptWaits) executorEvent() {}
 func (Kept) executorEvent()         {}
 func (BlobSaved) executorEvent()    {}
 func (Stored) executorEvent()       {}

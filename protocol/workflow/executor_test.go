@@ -185,7 +185,7 @@ func TestACheckpointIsWritten(t *testing.T) {
 	e.step(0, BlobSaved{Blob: b})
 }
 
-// An attempt that goes on 10 s after the node's lease has ended ends the process.
+// An attempt is ended 6 s after the node's lease has, and one that goes on after 10 s ends the process.
 func TestAnAttemptThatOutlivesItsLease(t *testing.T) {
 	e := newExecuting(t)
 	e.step(0, Leased{Until: time.Second})
@@ -195,12 +195,56 @@ func TestAnAttemptThatOutlivesItsLease(t *testing.T) {
 	e.hears(0, orderOf(3, 1), "run 1", "taken 1")
 	e.step(time.Second, Leased{Until: 2 * time.Second})
 	e.step(time.Second, Leased{Until: time.Second}) // a late one
-	if at, ok := e.x.Due(); !ok || at != 12*time.Second {
-		t.Fatalf("it ends the process at %v, %v", at, ok)
+	for _, at := range []struct {
+		due   time.Duration
+		wants []string
+	}{{7 * time.Second, nil}, {8 * time.Second, []string{"cancel 1"}}, {12 * time.Second, []string{"end the process"}}} {
+		if due, ok := e.x.Due(); !ok || due != at.due {
+			t.Fatalf("it looks at %v, %v, want %v", due, ok, at.due)
+		}
+		e.step(at.due-1, Tick{})
+		e.step(at.due, Tick{}, at.wants...)
 	}
-	e.step(12*time.Second-1, Tick{})
-	e.step(12*time.Second, Tick{}, "end the process")
 	e.step(12*time.Second, AttemptEnded{ID: id(1)})
+}
+
+// An executor whose host was held up for long reads what has come before it ends attempts, and gives them the time to end before
+// it ends the process.
+func TestAnExecutorThatWasHeldUpReadsFirst(t *testing.T) {
+	e := newExecuting(t)
+	e.step(0, Leased{Until: time.Second})
+	e.hears(0, orderOf(3, 1), "run 1", "taken 1")
+	e.step(time.Minute, Tick{})
+	e.step(time.Minute, Leased{Until: time.Minute + 1}) // it was in the mailbox
+	if at, ok := e.x.Due(); !ok || at != time.Minute+1+leaseWait {
+		t.Fatalf("with a lease it looks at %v, %v", at, ok)
+	}
+	e.step(2*time.Minute, Tick{})
+	e.step(2*time.Minute+leaseRead, Tick{}, "cancel 1")
+	e.hears(2*time.Minute+leaseRead, orderOf(3, 2), "busy 2")
+	e.step(2*time.Minute+leaseRead+leaseFaint-1, Tick{})
+	e.step(2*time.Minute+leaseRead+leaseFaint, Tick{}, "end the process")
+}
+
+// An attempt that ends as the node has no lease has not failed, and does not end the process; with a lease the node goes on.
+func TestAnAttemptThatEndsWithoutALeaseIsLost(t *testing.T) {
+	e := newExecuting(t)
+	e.step(0, Leased{Until: time.Second})
+	e.hears(0, orderOf(3, 1), "run 1", "taken 1")
+	e.step(6*time.Second, Tick{})
+	e.step(7*time.Second, Tick{}, "cancel 1")
+	x := e.x.Step(8*time.Second, AttemptEnded{ID: id(1), Failed: "canceled", Final: true})
+	if r, is := x[0].(ToController).Message.(Report); !is || !r.Lost || r.Final {
+		t.Errorf("it reports %+v", x[0])
+	}
+	e.x.Step(8*time.Second, Heard{"c", Acknowledge{Epoch: 3, IDs: []AttemptID{id(1)}}})
+	e.step(time.Minute, Tick{})
+	e.step(time.Minute, Leased{Until: 2 * time.Minute})
+	e.hears(time.Minute, orderOf(3, 2), "run 2", "taken 2")
+	x = e.x.Step(time.Minute, AttemptEnded{ID: id(2), Failed: "no"})
+	if r, is := x[0].(ToController).Message.(Report); !is || r.Lost {
+		t.Errorf("it reports %+v", x[0])
+	}
 }
 
 // A node that has run nothing for long, and so has no lease, gets one for its next attempt: that does not outlive it at once.
@@ -209,9 +253,7 @@ func TestExecutorBeginsWithoutALease(t *testing.T) {
 	e.step(0, Leased{Until: time.Second})
 	id := AttemptID{Run: UID{1, 1, 1}, Task: 1, Attempt: Attempt{3, 1}}
 	e.hears(time.Hour, Order{Epoch: 3, Serial: 1, ID: id}, "run 1", "taken 1")
-	e.step(time.Hour+leaseGrace-1, Tick{})
-	x := e.x.Step(time.Hour+leaseGrace, Tick{})
-	if len(x) != 1 {
-		t.Errorf("without a lease it does %v, and does not end the process", x)
-	}
+	e.step(time.Hour+leaseWait-1, Tick{})
+	e.step(time.Hour+leaseWait, Tick{})
+	e.step(time.Hour+leaseWait+leaseRead, Tick{}, "cancel 1")
 }

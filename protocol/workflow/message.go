@@ -130,12 +130,21 @@ type (
 		Kind    Kind
 		Failed  string // why it has; "": it has ended well
 		Final   bool   // another attempt would fail as well
+		Lost    bool   // it was ended as the node had no view lease: that is no failure of the task
 		Missing []Blob // inputs that no node has any more, but for checkpoints: it did not begin
 		Unsaved []Blob // inputs whose checkpoint each disk that was named has lost, or will never tell: it did not begin
 		Output  Output
 		Work    *Work // that the task has returned instead of an output: at least its Parts; nil: none
 
 		Progress []byte // of an attempt that has failed: the last that it has told
+	}
+
+	// Waits says that an attempt waits for an input whose disk is away, and takes no slot meanwhile. It is repeated until the
+	// attempt goes on; then, or when it ends, it takes a slot again.
+	Waits struct {
+		Epoch uint64
+		ID    AttemptID
+		On    bool // else it goes on
 	}
 
 	// Beaten has the progress of an attempt that goes on. It is not repeated: the next one has what is later.
@@ -194,6 +203,7 @@ func (m Tell) epoch() uint64        { return m.Epoch }
 func (m Taken) epoch() uint64       { return m.Epoch }
 func (m Busy) epoch() uint64        { return m.Epoch }
 func (m Report) epoch() uint64      { return m.Epoch }
+func (m Waits) epoch() uint64       { return m.Epoch }
 func (m Beaten) epoch() uint64      { return m.Epoch }
 func (m Keeps) epoch() uint64       { return m.Epoch }
 func (m BlobWritten) epoch() uint64 { return m.Epoch }

@@ -3,6 +3,7 @@ package keeper
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -65,7 +66,9 @@ func (a *instance) Receive(c actor.Context) {
 		a.stop(c)
 	case *actor.Stopped:
 		a.k.over()
-		a.k.running.Wait()
+		if left := a.k.await(endWait); len(left) > 0 {
+			a.node.Log().Errorf("the node ends although its folder has not answered for %v, which still has to %s: look whether the disk hangs", endWait, strings.Join(left, ", and to "))
+		}
 	case cluster.Viewed:
 		a.step(c, viewed(m))
 	case cluster.Leased:

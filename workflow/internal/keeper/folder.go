@@ -4,7 +4,9 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -39,17 +41,25 @@ func (a *instance) load() {
 	store.Snapshot(func(s durable.Snapshot, _ error) { // its answer stands behind all others, even an error
 		close(answered)
 		if s != nil {
-			a.k.beside(func() { _ = s.Close() }) // else the store closes it
+			a.k.beside("close a snapshot", func() { _ = s.Close() }) // else the store closes it
 		}
 	})
-	a.k.beside(func() {
+	a.k.beside("read its state", func() {
+		timer := time.NewTimer(diskWait)
+		defer timer.Stop()
+		var err error
 		select {
 		case <-answered:
+		case <-timer.C:
+			err = silent("read")
 		case <-a.k.ctx.Done():
 			return
 		}
 		f := folder{identity: store.Identity(), addresses: store.Remembered()}
-		var err error
+		if err != nil {
+			to.Send(self, loaded{life: life, folder: f, err: err})
+			return
+		}
 		if f.ledger, err = ledgerOf(f.identity.Cluster); err == nil {
 			f.state, err = store.State()
 		}
@@ -96,7 +106,7 @@ func (a *instance) loaded(c actor.Context, m loaded) {
 // watch has the replica end when the disk fails.
 func (a *instance) watch() {
 	store := a.k.settings.Store
-	a.k.beside(func() {
+	a.k.beside("watch for failures", func() {
 		select {
 		case <-store.Failed():
 			a.tell(ledger.ForReplica{Event: core.WriteFailed{}})
@@ -110,7 +120,7 @@ func (a *instance) watch() {
 // folder that counts as empty.
 func (a *instance) begin(id uint64, create bool) {
 	store := a.k.settings.Store
-	a.k.beside(func() {
+	a.k.beside("begin a replica", func() {
 		replica, err := store.Begin()
 		if err == nil && create {
 			err = a.apply(core.Create(replica))
@@ -130,11 +140,27 @@ func (a *instance) begin(id uint64, create bool) {
 	})
 }
 
+// diskWait is how long a replica that begins waits for the disk.
+const diskWait = time.Minute
+
+func silent(what string) error {
+	return fmt.Errorf("the disk of the folder has not answered for %v when asked to %s: restart the node once it works, or with another folder", diskWait, what)
+}
+
 // apply waits until the disk has carried out a Write.
 func (a *instance) apply(w core.Write) error {
 	done := make(chan error, 1)
 	a.k.settings.Store.Apply(w, func(err error) { done <- err })
-	return <-done // a Store answers each Write
+	timer := time.NewTimer(diskWait)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+		return silent("write")
+	case <-a.k.ctx.Done():
+		return durable.ErrClosed
+	}
 }
 
 // persist gives the disk a Write of the replica.
@@ -157,7 +183,7 @@ func (a *instance) rememberAll(addresses []string) {
 	}
 	a.remembers = true
 	life := a.life
-	a.k.beside(func() {
+	a.k.beside("remember addresses", func() {
 		err := a.k.settings.Store.Remember(addresses)
 		a.node.System().Root.Send(a.self, remembered{life, err})
 	})
@@ -208,7 +234,7 @@ func (a *instance) late(ev ledger.Event) {
 // drop deletes the rows of a snapshot.
 func (a *instance) drop(stream uint64) {
 	store, log := a.k.settings.Store, a.node.Log()
-	a.k.beside(func() {
+	a.k.beside("delete the rows of a snapshot", func() {
 		if err := store.Abandon(stream); err != nil {
 			log.WithError(err).Debug("the rows of a snapshot cannot be deleted")
 		}

@@ -3,9 +3,12 @@ package keeper
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -38,6 +41,7 @@ type Keeper struct {
 	ctx     context.Context // ends with the actor; nothing begins beside it then
 	end     context.CancelFunc
 	running sync.WaitGroup
+	doing   map[string]int // under mu: what goes on beside the actor, and how often
 
 	mu      sync.Mutex
 	tenure  *tenure // the last one
@@ -60,7 +64,7 @@ func New(s Settings) (*Keeper, error) {
 	if err := times.Validate(); err != nil {
 		return nil, err
 	}
-	k := &Keeper{settings: s, run: random(), changed: make(chan struct{}), parts: map[uint64]chan string{}}
+	k := &Keeper{settings: s, run: random(), changed: make(chan struct{}), parts: map[uint64]chan string{}, doing: map[string]int{}}
 	k.ctx, k.end = context.WithCancel(context.Background())
 	return k, nil
 }
@@ -132,15 +136,49 @@ func (k *Keeper) set(change func()) {
 	k.changed = make(chan struct{})
 }
 
-// beside runs what takes time, or returns false: the actor has ended.
-func (k *Keeper) beside(f func()) bool {
+// beside runs what takes time, or returns false: the actor has ended. What says what it does.
+func (k *Keeper) beside(what string, f func()) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.ctx.Err() != nil {
 		return false
 	}
-	k.running.Go(f)
+	k.doing[what]++
+	k.running.Go(func() {
+		defer k.did(what)
+		f()
+	})
 	return true
+}
+
+func (k *Keeper) did(what string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.doing[what]--; k.doing[what] == 0 {
+		delete(k.doing, what)
+	}
+}
+
+// endWait is how long the actor, as it ends, waits for what runs beside it. A disk that hangs may never answer.
+const endWait = 10 * time.Second
+
+// await waits until nothing runs beside the actor any more, and returns what does after a while.
+func (k *Keeper) await(most time.Duration) (left []string) {
+	done := make(chan struct{})
+	go func() {
+		k.running.Wait()
+		close(done)
+	}()
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return nil
+	case <-timer.C:
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return slices.Sorted(maps.Keys(k.doing))
+	}
 }
 
 // clusterOf returns the id of the cluster of a folder that belongs to a ledger, and ledgerOf the reverse.

@@ -72,7 +72,7 @@ func (a *instance) receive(m *messages.LedgerRows) *incoming {
 	in.rows = to
 	a.incoming[in.stream] = in
 	result := make(chan error, 1)
-	a.k.beside(func() {
+	a.k.beside("receive a snapshot", func() {
 		err := a.k.settings.Store.Receive(in.id, rows)
 		if err == nil {
 			err = io.EOF // nothing more is read
@@ -80,7 +80,7 @@ func (a *instance) receive(m *messages.LedgerRows) *incoming {
 		_ = rows.CloseWithError(err)
 		result <- err
 	})
-	a.k.beside(func() {
+	a.k.beside("write a snapshot", func() {
 		last, err := a.copyParts(in)
 		_ = to.CloseWithError(err) // nil: the end of the rows
 		if e := <-result; err == nil && !errors.Is(e, io.EOF) {

@@ -15,7 +15,7 @@ const recordKey = "ledger/boot"
 // readRecord reads the row.
 func (a *instance) readRecord(epoch uint64) {
 	store := a.k.settings.Store
-	a.k.beside(func() {
+	a.k.beside("read who begins the cluster anew", func() {
 		value, found, err := store.Get(recordKey)
 		var r core.Record
 		if err == nil && found {

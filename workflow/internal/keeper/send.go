@@ -33,7 +33,7 @@ func (a *instance) sendSnapshot(e ledger.SendSnapshot) {
 			end(err)
 			return
 		}
-		a.k.beside(func() { // else the store closes it
+		a.k.beside("send a snapshot", func() { // else the store closes it
 			end(errors.Join(a.k.deliver(a, e, s), s.Close()))
 		})
 	})
