@@ -194,7 +194,7 @@ func (c *Core) take(ev Event) {
 	case Left:
 		c.nodeLeft(ev.Replica)
 	case Want:
-		c.wantVoters(ev.Voters)
+		c.wantVoters(ev)
 	case HandOver:
 		if c.lead != nil {
 			c.handOver("its node is about to leave")
