@@ -7,12 +7,11 @@ import (
 
 // givenOf returns an input of an attempt: its bytes, or its object.
 func givenOf(run core.UID, l core.Located) given {
-	switch {
-	case l.Output.Error != "":
-		return given{failed: l.Output.Error}
-	case int64(len(l.Output.Bytes)) == l.Output.Size:
-		return given{bytes: l.Output.Bytes}
+	if id := flow.InputID(run, l); id != "" {
+		return given{object: Ref{id: id, size: l.Output.Size, digest: l.Output.Digest}}
 	}
-	id := flow.OutputID(core.Blob{Run: run, Task: l.Task, Gen: l.Gen, Made: l.Made}, l.Deterministic)
-	return given{object: Ref{id: id, size: l.Output.Size, digest: l.Output.Digest}}
+	if l.Output.Error != "" {
+		return given{failed: l.Output.Error}
+	}
+	return given{bytes: l.Output.Bytes}
 }

@@ -20,8 +20,8 @@ type Mistake struct {
 // Edit replaces Old in the body of a function by New. The file has Old once.
 type Edit struct{ File, Old, New string }
 
-// Finder is the folder of the simulation, or of the package with tests, that finds a mistake. A
-// space and a pattern of test names may follow.
+// Finder is what finds a mistake: the folder of a simulation (sim, sim/barriers, sim/groups or sim/workflows), or of a package
+// with tests. A space and a pattern of test names may follow.
 type Finder string
 
 // The simulations, and the tests of the mistake's own package.

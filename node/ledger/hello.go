@@ -191,7 +191,7 @@ func (c *Core) learn(h Hello) {
 	}
 	if sure && h.Lead.Replica == c.lead.Replica && len(h.Wanted) > 0 {
 		if !c.began {
-			c.forReplica(ledger.Want{Voters: slices.Clone(h.Wanted)}) // when it leads it goes on with that, not with what it wanted once
+			c.forReplica(ledger.Want{Voters: slices.Clone(h.Wanted), Of: slices.Clone(h.Voters)}) // when it leads it goes on with that, not with what it wanted once
 		}
 		c.answered, c.voters, c.wanted = h.View, h.Voters, h.Wanted
 	}

@@ -30,6 +30,19 @@ func OutputID(b core.Blob, deterministic bool) phalanx.ObjectID {
 // PlaceOf returns the place of a checkpoint among the blobs of a disk.
 func PlaceOf(b core.Blob) string { return string(OutputID(b, false)) }
 
+// BlobOf returns what is to be had of an output that an attempt is given.
+func BlobOf(run core.UID, l core.Located) core.Blob {
+	return core.Blob{Run: run, Task: l.Task, Gen: l.Gen, Made: l.Made}
+}
+
+// InputID returns the id of the object that has an output; "": its bytes, or its error, are there.
+func InputID(run core.UID, l core.Located) phalanx.ObjectID {
+	if l.Output.Error != "" || int64(len(l.Output.Bytes)) == l.Output.Size {
+		return ""
+	}
+	return OutputID(BlobOf(run, l), l.Deterministic)
+}
+
 // Belongings are what a node has of runs, so that it can drop all of a run that is over: objects of which it knows, and
 // checkpoints on its disk.
 type Belongings struct {

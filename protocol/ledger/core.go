@@ -199,7 +199,7 @@ func (c *Core) take(ev Event) {
 	case Left:
 		c.nodeLeft(ev.Replica)
 	case Want:
-		c.wantVoters(ev.Voters)
+		c.wantVoters(ev)
 	case HandOver:
 		if c.lead != nil && len(ev.To) > 0 {
 			c.rouse()

@@ -42,8 +42,9 @@ type (
 	Left struct{ Replica uint64 }
 
 	// Want names the replicas that are to vote. The leader changes one after the other.
-	// The core keeps the last Want for when it leads.
-	Want struct{ Voters []uint64 }
+	// The core keeps the last Want for when it leads, unless the replicas have changed since in another way. Of, if another
+	// node wants that, are the voters of which it knew: a core that knows others ignores the Want, which is old.
+	Want struct{ Voters, Of []uint64 }
 
 	// HandOver asks a leader to transfer its leadership, since its node is about to go: to one of these replicas, whose nodes
 	// stay. Without any it asks for nothing.

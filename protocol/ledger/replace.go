@@ -18,9 +18,12 @@ import (
 // near is by how many entries a learner that has caught up may be behind.
 const near = 64
 
-// wantVoters takes up a Want, unless it makes no sense.
-func (c *Core) wantVoters(ids []uint64) {
-	ids = slices.Clone(ids)
+// wantVoters takes up a Want, unless it makes no sense or is old.
+func (c *Core) wantVoters(w Want) {
+	if len(w.Of) > 0 && !slices.Equal(w.Of, c.voters()) {
+		return
+	}
+	ids := slices.Clone(w.Voters)
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	if len(ids) == 0 || len(ids) > maxReplicas || ids[0] == raft.None || raft.IsLocalMsgTarget(ids[0]) || raft.IsLocalMsgTarget(ids[len(ids)-1]) {
@@ -32,6 +35,27 @@ func (c *Core) wantVoters(ids []uint64) {
 			c.rouse()
 		}
 	}
+}
+
+// doubtWant forgets what was wanted once the replicas become others than that, by another leader. A leader that went on with it
+// would undo what the one before has done, and begin that before its host can tell it what is wanted now: it could wait for
+// ever for the vote of a disk that is lost.
+func (c *Core) doubtWant(old *raftpb.ConfState) {
+	if c.lead != nil && c.lead.began {
+		return
+	}
+	wanted := func(ids, but []uint64) bool { // all of them, or all but some
+		return !slices.ContainsFunc(ids, func(id uint64) bool { return !c.wants(id) && !slices.Contains(but, id) })
+	}
+	dropped := without(slices.Concat(old.GetVoters(), old.GetLearners()), slices.Concat(c.conf.GetVoters(), c.conf.GetLearners()))
+	added := len(old.GetVoters()) > 0 && !wanted(c.conf.GetVoters(), old.GetVoters())
+	if added || !wanted(c.conf.GetLearners(), nil) || slices.ContainsFunc(dropped, c.wants) {
+		c.want = nil
+	}
+}
+
+func without(all, those []uint64) []uint64 {
+	return slices.DeleteFunc(all, func(id uint64) bool { return slices.Contains(those, id) })
 }
 
 // wants reports whether a replica is wanted.
@@ -163,7 +187,9 @@ func (c *Core) change(e *raftpb.Entry) {
 	if proto.Unmarshal(e.GetData(), cc) != nil || !c.makesSense(cc) {
 		return
 	}
+	old := c.conf
 	c.conf = c.node.ApplyConfChange(cc)
+	c.doubtWant(old)
 	c.disk.next.Conf = clone(c.conf)
 	if c.lead != nil {
 		c.lead.settles = c.log.end() + 1

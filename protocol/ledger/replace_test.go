@@ -277,3 +277,35 @@ func TestChangesThatMakeNoSense(t *testing.T) {
 		t.Errorf("the groups were %v", groups(b))
 	}
 }
+
+// A replica that has heard what an earlier leader wanted does not go back to that as it leads: since then another leader has
+// added replicas, and the only disk that was wanted once may be lost.
+func TestAnOldWantIsForgotten(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		b := newBench(t, 1, Config{})
+		b.open(b.add(2))
+		b.open(b.add(3))
+		b.step(b.machine(2), Want{Voters: []uint64{1}})
+		b.step(b.machine(3), Want{Voters: []uint64{1}})
+		b.step(b.machine(1), Want{Voters: []uint64{1, 2, 3}})
+		b.run(time.Second)
+		if late { // it was on its way
+			b.step(b.machine(2), Want{Voters: []uint64{1}, Of: []uint64{1}})
+			b.step(b.machine(3), Want{Voters: []uint64{1}, Of: []uint64{1}})
+		}
+		b.log = nil
+		b.cutOff(1)
+		for _, id := range []uint64{2, 3} {
+			b.step(b.machine(id), Left{Replica: 1})
+		}
+		b.run(5 * time.Second)
+		for _, g := range of[Group](b, 0) {
+			if !slices.Equal(g.Voters, []uint64{1, 2, 3}) || !g.Settled {
+				t.Errorf("the group becomes %+v, since that was wanted once, late: %v", g, late)
+			}
+		}
+		if len(of[TenureBegan](b, 2))+len(of[TenureBegan](b, 3)) != 1 {
+			t.Errorf("nobody leads after the first leader is lost, late: %v", late)
+		}
+	}
+}

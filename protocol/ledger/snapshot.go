@@ -66,7 +66,9 @@ func (c *Core) install(s *raftpb.Snapshot) {
 		c.emit(DropStream{Stream: w.Install.Stream})
 	}
 	c.applied = mark{meta.GetIndex(), meta.GetTerm()}
+	old := c.conf
 	c.conf = clone(meta.GetConfState())
+	c.doubtWant(old)
 	w.Install = &Install{Index: c.applied.index, Term: c.applied.term, Conf: clone(c.conf), Stream: c.stream}
 	w.Rows, w.Applied, w.Conf, w.Entries, w.Compact = nil, 0, nil, nil, 0
 	w.Sync = true

@@ -11,6 +11,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/messages"
+	flow "github.com/phalanx-go/phalanx/node/workflow"
 	"github.com/phalanx-go/phalanx/protocol/ledger"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 )
@@ -279,14 +280,19 @@ func (c *checker) run(rows map[string]string, r *run) {
 		}
 		inputs := c.inputs(r, v, all, signals)
 		for _, e := range left {
-			if !slices.Equal(e.inputs, inputs) || outputOf(e.answer).Digest != f.output.Digest {
+			if !slices.Equal(e.inputs, inputs) || digestOf(e.answer) != f.output.Digest {
 				c.s.Fail("(1) the effect of %d of %s is %x of %x, and recorded is %x of %x", v, r.id, e.answer, e.inputs, f.output.Digest, inputs)
 			}
 		}
-		if want := outputOf(hash(v, true, core.Attempt{}, inputs)); call.Deterministic && f.output.Digest != want.Digest {
+		if want := digestOf(hash(v, true, core.Attempt{}, inputs)); call.Deterministic && f.output.Digest != want {
 			c.s.Fail("(1) the output of %d of %s is not that of a run without faults", v, r.id)
 		}
 	}
+}
+
+func digestOf(answer uint64) [16]byte {
+	o, _ := outputOf(answer)
+	return o.Digest
 }
 
 // irreversibleBelow reports whether a task that reads the output of v, or of one that does, has begun and nothing takes it back.
@@ -352,5 +358,60 @@ func (c *checker) signal(r *run, w core.SignalRun, err error) {
 	}
 	if g.over = g.over || err == nil || exists; err == nil {
 		g.taken = w.Key
+	}
+}
+
+// left names something that is left of a run that was forgotten, or returns "": no row but that of its id, no object, no
+// checkpoint. Of others a disk keeps checkpoints that it had as its process began: nobody knows whether the run ended with them.
+func (c *checker) left(rows map[string]string) string {
+	s := c.s
+	s.census()
+	forgotten := map[string]bool{}
+	for _, r := range s.work.runs {
+		forgotten[r.uid.String()] = r.forgets
+	}
+	of := func(id string) bool { // of a run that was forgotten, or that nobody has started
+		u, _, _ := strings.Cut(strings.TrimPrefix(id, "wf/"), "/")
+		gone, is := forgotten[u]
+		return gone || !is
+	}
+	for _, key := range slices.Sorted(maps.Keys(rows)) {
+		if u, _, is := runOf(key); is && of(u.String()) {
+			return fmt.Sprintf("(12) the row %s is left of a run that was forgotten", key)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.store.all)) {
+		if on := s.store.holders(id); len(on) > 0 && of(string(id)) {
+			return fmt.Sprintf("(12) the object %s is left on %s", id, on[0].p.Name())
+		}
+	}
+	for _, p := range s.Live() {
+		h, text := s.hosts[p], ""
+		if h.keeper.disk == nil {
+			continue
+		}
+		h.good(h.keeper.disk.List(func(place string, _ int64) bool {
+			if of(place) {
+				text = fmt.Sprintf("(12) the checkpoint %s is left on the disk of %s", place, p.Name())
+			}
+			return text == ""
+		}))
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// census has each node name the runs of which it has something, once all are over: as nodes do once in an hour.
+func (s *service) census() {
+	if s.counted > 0 && s.Now() < s.counted+time.Second {
+		return
+	}
+	s.counted = s.Now()
+	for _, p := range s.Live() {
+		if h := s.hosts[p]; h.member != nil {
+			h.post(func() { h.local(flow.Local{Event: core.Kept{Runs: h.has.Runs()}}) })
+		}
 	}
 }

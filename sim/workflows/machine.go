@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -43,8 +44,10 @@ func (s *service) machineOf(name string) *machine {
 
 func (s *service) emptyFolder() *memory.Folder {
 	s.disks++
-	return memory.NewFolder(s.disks, durable.Space{Free: 90e9, Total: 100e9})
+	return memory.NewFolder(s.disks, freeSpace)
 }
+
+var freeSpace = durable.Space{Free: 90e9, Total: 100e9}
 
 // open opens the folder of a process that starts.
 func (h *host) open() {
@@ -76,7 +79,7 @@ func (h *host) crash() {
 // disk was lost before.
 func (s *service) sacrifices(m *machine) bool {
 	l := s.leader()
-	if s.sacrificed || l == nil || m.folder == nil || s.anyTemp() {
+	if s.sacrificed || l == nil || m.folder == nil || s.anyTemp() || !s.spare(m.disk) {
 		return false
 	}
 	voters := l.keeper.core.Voters()
@@ -110,6 +113,36 @@ func (s *service) breaks() string {
 		}
 	})
 	return "a sync of the disk of " + p.Name() + " fails"
+}
+
+// fills has a disk be nearly full for a while.
+func (s *service) fills() string {
+	p := s.someone()
+	if p == nil || s.hosts[p].machine.folder == nil || s.calm {
+		return "no disk is full"
+	}
+	f := s.hosts[p].machine.folder
+	s.Met("fault: disk is full for a while")
+	f.SetSpace(durable.Space{Total: freeSpace.Total})
+	s.After(s.Upto(4*time.Second), func() { f.SetSpace(freeSpace) })
+	return "the disk of " + p.Name() + " is full"
+}
+
+// rots has a checkpoint change on a disk, if another disk has it as well.
+func (s *service) rots() string {
+	p := s.someone()
+	if p == nil || s.hosts[p].machine.folder == nil || s.calm || s.anyTemp() {
+		return "no checkpoint changes"
+	}
+	h := s.hosts[p]
+	for _, place := range slices.Sorted(maps.Keys(s.blobs)) {
+		if on := s.blobs[place]; len(on) > 1 && slices.Contains(on, h.machine.disk) && h.machine.folder.Corrupt(place) {
+			s.Met("fault: a checkpoint changes on its disk")
+			h.safe(place, false)
+			return "the checkpoint " + place + " changes on the disk of " + p.Name()
+		}
+	}
+	return "no checkpoint changes"
 }
 
 // loses has a machine lose its disk, or never come back.

@@ -22,6 +22,11 @@ func (h *host) rebirth(self phalanx.NodeID) {
 	if h.keeper.disk != nil {
 		disk = clusterOf(h.keeper.disk.Identity().Disk)
 	}
+	h.has = flow.NewBelongings()
+	h.findBlobs()
+	if h.machine.temp {
+		disk = "" // a checkpoint that only this one had would hold its run up for as long as a disk may be away
+	}
 	h.member = flow.NewMember(core.Offer{Slots: 3, Functions: []core.Function{{Name: "f", Version: 1}, {Name: "g", Version: 1}}, Disk: disk})
 }
 
@@ -38,7 +43,7 @@ func (h *host) send(to phalanx.NodeID, letters any) {
 func (h *host) heard(from phalanx.NodeID, letter any) {
 	c := h.keeper.controller
 	switch m := letter.(type) {
-	case core.Tell, core.Taken, core.Busy, core.Report, core.BlobWritten, core.Freed:
+	case core.Tell, core.Taken, core.Busy, core.Report, core.Beaten, core.Keeps, core.BlobWritten, core.Freed:
 		if c != nil {
 			h.post(func() { c.step(flow.Heard{From: from, Message: m.(core.Message)}) })
 		}
@@ -64,6 +69,12 @@ func (h *host) heard(from phalanx.NodeID, letter any) {
 		h.call(flow.Replied{From: from, Reply: m})
 	case flow.Elsewhere:
 		h.call(flow.Redirected{From: from, Elsewhere: m})
+	case flow.Restore:
+		h.putAgain(from, m)
+	case flow.Restored:
+		h.restore(flow.Answered{From: from, Restored: m})
+	case flow.Copy:
+		h.copyAgain(m)
 	default:
 		h.Fail("%s hears a %T", h.p.Name(), m)
 	}
@@ -79,6 +90,7 @@ func (h *host) asked(c *controller, m flow.Asked) {
 		start.Work = w
 		m.Request.Call, m.Request.Graph = start, nil
 	}
+	m.Full = h.full()
 	h.post(func() { c.step(m) })
 }
 
@@ -107,6 +119,11 @@ func (h *host) local(ev flow.MemberEvent) {
 				h.send(e.To, e.Message)
 			case core.Free:
 				h.Met("workflow: run freed on a node")
+				h.free(e.Runs)
+			case core.SaveBlob:
+				h.save(e)
+			case core.Census:
+				h.local(flow.Local{Event: core.Kept{Runs: h.has.Runs()}})
 			case core.EndProcess:
 				h.Met("workflow: process ends itself")
 				h.tracef("it ends: %s", e.Why)
@@ -125,6 +142,9 @@ type attempt struct {
 	order core.Order
 	stops bool // it was cancelled
 	ended bool
+
+	bytes            map[phalanx.ObjectID][]byte // of inputs that are objects
+	missing, unsaved []core.Blob                 // inputs that cannot be had
 }
 
 func (h *host) sortedAttempts() []*attempt {
@@ -158,13 +178,20 @@ func (a *attempt) cancel() {
 	}
 }
 
-// act has outsiders see the effect, and then ends.
+// act gets the inputs, has outsiders see the effect, makes the output's object, and then ends.
 func (a *attempt) act() {
 	if a.ended {
 		return
 	}
-	ev := a.h.outside.attempt(a)
-	a.h.later(a.h.Upto(10*ms), func() { a.end(ev) })
+	a.inputs(func() {
+		if len(a.missing) > 0 {
+			a.h.Met("workflow: attempt lacks inputs")
+			a.end(core.AttemptEnded{Failed: "nobody has some inputs", Missing: a.missing, Unsaved: a.unsaved})
+			return
+		}
+		ev, answer := a.h.outside.attempt(a)
+		a.h.later(a.h.Upto(10*ms), func() { a.end(a.made(ev, answer)) })
+	})
 }
 
 func (a *attempt) end(ev core.AttemptEnded) {

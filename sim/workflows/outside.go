@@ -8,6 +8,7 @@ import (
 
 	"github.com/phalanx-go/phalanx/internal/durable"
 	"github.com/phalanx-go/phalanx/messages"
+	flow "github.com/phalanx-go/phalanx/node/workflow"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 )
 
@@ -59,18 +60,28 @@ func valueOf(o core.Output) (uint64, error) {
 	return binary.BigEndian.Uint64(o.Bytes), nil
 }
 
-// outputOf returns an output with a value.
-func outputOf(answer uint64) core.Output {
-	b := make([]byte, []int{8, 8, 100, 400}[answer%4])
+// maxInline is the largest output, in bytes, that goes with records. Larger ones become objects.
+const maxInline = 500
+
+// outputOf returns an output with a value, and its bytes.
+func outputOf(answer uint64) (core.Output, []byte) {
+	b := make([]byte, []int{8, 8, 100, 400, 600, 700}[answer%6])
 	binary.BigEndian.PutUint64(b, answer)
-	return core.Output{Size: int64(len(b)), Digest: durable.DigestOf(b), Recorded: true, Bytes: b}
+	o := core.Output{Size: int64(len(b)), Digest: durable.DigestOf(b)}
+	if len(b) <= maxInline {
+		o.Recorded, o.Bytes = true, b
+	}
+	return o, b
 }
 
 // attempt has an attempt fail, before its effect or after it, or end well.
-func (o *outside) attempt(a *attempt) (ev core.AttemptEnded) {
+func (o *outside) attempt(a *attempt) (ev core.AttemptEnded, answer uint64) {
 	s, order := o.s, a.order
 	job := order.Of.(*messages.Job)
 	get := func(l core.Located) uint64 {
+		if id := flow.InputID(order.ID.Run, l); id != "" {
+			l.Output.Bytes = a.bytes[id]
+		}
 		v, err := valueOf(l.Output)
 		if err != nil {
 			s.Fail("an input of %+v: %v", order.ID, err)
@@ -92,9 +103,10 @@ func (o *outside) attempt(a *attempt) (ev core.AttemptEnded) {
 	if k == 0 {
 		s.Met("workflow: attempt fails before its effect")
 		ev.Failed = "an error before its effect"
-		return ev
+		return ev, 0
 	}
-	answer, fenced := o.act(a, job, inputs, own)
+	var fenced bool
+	answer, fenced = o.act(a, job, inputs, own)
 	switch {
 	case fenced:
 		ev.Failed = "fenced"
@@ -102,10 +114,10 @@ func (o *outside) attempt(a *attempt) (ev core.AttemptEnded) {
 		s.Met("workflow: attempt fails after its effect")
 		ev.Failed, ev.Final = "an error after its effect", order.Kind == core.Do && s.R.IntN(4) == 0
 	default:
-		ev.Output = outputOf(answer)
+		ev.Output, _ = outputOf(answer)
 		o.values[ev.Output.Digest] = answer
 	}
-	return ev
+	return ev, answer
 }
 
 // act has outsiders see what an attempt does. It returns the answer, or that they refuse it.

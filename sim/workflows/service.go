@@ -21,7 +21,8 @@ const ms = time.Millisecond
 
 // Kind is the workflows as a service of a run.
 var Kind = sim.Kind{Name: "workflows", Crowded: true, Durable: true, New: func(w *sim.World) sim.Service {
-	s := &service{World: w, hosts: map[*sim.Process]*host{}, machines: map[string]*machine{}}
+	s := &service{World: w, hosts: map[*sim.Process]*host{}, machines: map[string]*machine{}, blobs: map[string][]uint64{}}
+	s.store = newStore(s)
 	s.outside = newOutside(s)
 	s.check = newChecker(s)
 	s.work = newWorkload(s)
@@ -33,10 +34,13 @@ type service struct {
 	*sim.World
 	hosts      map[*sim.Process]*host
 	machines   map[string]*machine
-	disks      uint64 // folders that there were
-	stream     uint64 // the number of the last snapshot
-	sacrificed bool   // a disk was lost for good
-	calm       bool   // the workload and the faults are over
+	disks      uint64              // folders that there were
+	stream     uint64              // the number of the last snapshot
+	blobs      map[string][]uint64 // by place: the disks that have a good checkpoint
+	sacrificed bool                // a disk was lost for good
+	counted    time.Duration       // when nodes have named the runs of which they have something
+	calm       bool                // the workload and the faults are over
+	store      *store
 	outside    *outside
 	check      *checker
 	work       *workload
@@ -59,12 +63,15 @@ type host struct {
 	follows  flow.Follows
 	caller   *flow.Caller
 	calls    map[uint64]*call
+	has      *flow.Belongings // of that incarnation
+	restorer *flow.Restorer
+	wishes   map[uint64]func(flow.Granted)
 	number   uint64 // of the last call
 }
 
 // Started opens the machine's folder.
 func (s *service) Started(p *sim.Process) ([]string, bool) {
-	h := &host{service: s, p: p, machine: s.machineOf(p.Name()), attempts: map[core.AttemptID]*attempt{}, caller: flow.NewCaller(), calls: map[uint64]*call{}}
+	h := &host{service: s, p: p, machine: s.machineOf(p.Name()), attempts: map[core.AttemptID]*attempt{}, caller: flow.NewCaller(), calls: map[uint64]*call{}, restorer: flow.NewRestorer(), wishes: map[uint64]func(flow.Granted){}}
 	h.number = s.R.Uint64() >> 16 // numbers of an earlier process of the same name may be under way
 	s.hosts[p] = h
 	h.open()
@@ -90,7 +97,9 @@ func (s *service) Learned(p *sim.Process) {
 		if c := h.keeper.controller; c != nil {
 			c.step(flow.View{Members: h.view})
 		}
-		h.call(flow.Around{Self: self, Nodes: nodes})
+		around := flow.Around{Self: self, Nodes: nodes}
+		h.call(around)
+		h.restore(around)
 	})
 }
 
@@ -220,6 +229,7 @@ func (s *service) Due(p *sim.Process) (time.Duration, bool) {
 	}
 	add(h.keeper.due())
 	add(h.caller.Due())
+	add(h.restorer.Due())
 	if h.member != nil {
 		add(h.member.Due())
 	}
@@ -241,6 +251,9 @@ func (s *service) Tick(p *sim.Process) {
 	}
 	if is(h.caller.Due) {
 		h.call(flow.CallerTick{})
+	}
+	if is(h.restorer.Due) {
+		h.restore(flow.Tick{})
 	}
 	if h.member != nil && is(h.member.Due) {
 		h.local(flow.Local{Event: core.Tick{}})

@@ -92,7 +92,7 @@ func (s *service) someGraph() *messages.Graph {
 	n := 1 + r.IntN(6)
 	caught := make([]bool, n)
 	for v := range n {
-		c := messages.GraphCall{Name: [...]string{"f", "g"}[r.IntN(2)], Version: 1, Deterministic: r.IntN(2) == 0, Checkpoint: core.Checkpoint(r.IntN(2)), Effect: core.Effect(r.IntN(3)), Retries: r.IntN(2) * r.IntN(4)}
+		c := messages.GraphCall{Name: [...]string{"f", "g"}[r.IntN(2)], Version: 1, Deterministic: r.IntN(2) == 0, Checkpoint: core.Checkpoint(r.IntN(3)), Effect: core.Effect(r.IntN(3)), Retries: r.IntN(2) * r.IntN(4)}
 		c.Compensates = c.Effect != core.None && r.IntN(4) == 0
 		caught[v] = r.IntN(6) == 0
 		switch r.IntN(12) {

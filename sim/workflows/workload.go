@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/durable"
 	"github.com/phalanx-go/phalanx/messages"
 	lnode "github.com/phalanx-go/phalanx/node/ledger"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
@@ -26,6 +27,7 @@ type run struct {
 	result  *core.Result
 	cancels bool // somebody has asked to cancel it
 	forgets bool // it is forgotten after its end
+	read    bool // its result was read
 	done    bool
 	signals map[string]*signal
 	open    int // calls
@@ -104,6 +106,12 @@ func (s *service) Plan(over time.Duration, add func(time.Duration, func() string
 	}
 	for range s.R.IntN(2) {
 		add(s.Upto(over), s.loses)
+	}
+	for range s.R.IntN(3) / 2 {
+		add(s.Upto(over), s.fills)
+	}
+	for range s.R.IntN(3) {
+		add(s.Upto(over), s.rots)
 	}
 	for range s.R.IntN(3) {
 		add(s.Upto(over), func() string {
@@ -209,6 +217,10 @@ func (l *workload) returned(k *call, a core.Answer) {
 	if a.Err != nil {
 		kind := kindOf(a.Err)
 		allowed := kind == phalanx.ErrUnavailable || kind == phalanx.ErrDeadline || kind == phalanx.ErrDeleted && r.forgets
+		if _, is := k.call.(core.StartRun); is && errors.Is(a.Err, phalanx.ErrNoSpace) {
+			s.Met("workflow: start refused, since the disk is full")
+			allowed = true
+		}
 		switch k.call.(type) {
 		case core.SignalRun:
 			allowed = allowed || kind == phalanx.ErrClosed || kind == phalanx.ErrNotFound || kind == phalanx.ErrExists
@@ -282,6 +294,8 @@ func (l *workload) drive(r *run) {
 			within = 0 // as long as some controller answers
 		}
 		l.ask(r, core.AwaitResult{ID: r.id}, within, again)
+	case !r.read:
+		l.read(r, func() { again(core.Answer{}) })
 	case r.forgets:
 		l.ask(r, core.ForgetRun{ID: r.id}, within, func(a core.Answer) {
 			if a.Err == nil || kindOf(a.Err) == phalanx.ErrDeleted {
@@ -295,6 +309,53 @@ func (l *workload) drive(r *run) {
 		r.done = true
 	}
 }
+
+// read has a client read those outputs with which the run ends that are objects.
+func (l *workload) read(r *run, then func()) {
+	s, p := l.s, l.s.someone()
+	if p == nil || s.hosts[p].member == nil {
+		then()
+		return
+	}
+	h, over := s.hosts[p], false
+	finish := func(read bool) {
+		if !over {
+			over, r.read = true, r.read || read
+			then()
+		}
+	}
+	s.After(10*time.Second, func() { finish(false) }) // the process may end
+	left := slices.DeleteFunc(slices.Clone(r.result.Outputs), func(o core.Located) bool { return flow.InputID(r.uid, o) == "" })
+	var next func()
+	next = func() {
+		if len(left) == 0 {
+			finish(true)
+			return
+		}
+		o := left[0]
+		h.get(flow.InputID(r.uid, o), func(b []byte, gone bool) {
+			switch {
+			case gone:
+				h.wish(r.uid, o, func(g flow.Granted) {
+					if g.Err != nil && !r.forgotten() {
+						s.Fail("(7) output %d of %s cannot be read: %v", o.Task, r.id, g.Err)
+					}
+					next()
+				})
+			case durable.DigestOf(b) != o.Output.Digest:
+				s.Fail("(7) output %d of %s has other bytes than the run has ended with", o.Task, r.id)
+			default:
+				s.Met("workflow: result read from an object")
+				left = left[1:]
+				next()
+			}
+		})
+	}
+	h.post(next)
+}
+
+// forgotten reports whether a client may have forgotten the run.
+func (r *run) forgotten() bool { return r.forgets && r.done }
 
 // cancel has a client cancel a run.
 func (l *workload) cancel(r *run) {
@@ -369,7 +430,7 @@ func (s *service) Missing() string {
 			s.check.run(rows, r)
 		}
 	}
-	return ""
+	return s.check.left(rows)
 }
 
 // State describes the nodes.

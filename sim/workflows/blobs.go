@@ -1,0 +1,213 @@
+package workflows
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/durable"
+	"github.com/phalanx-go/phalanx/messages"
+	flow "github.com/phalanx-go/phalanx/node/workflow"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
+)
+
+// made makes the object of an output that has one, and says which inputs the node has now.
+func (a *attempt) made(ev core.AttemptEnded, answer uint64) core.AttemptEnded {
+	h, o := a.h, a.order
+	if a.over() || ev.Failed != "" {
+		return ev
+	}
+	job := o.Of.(*messages.Job)
+	if (o.Kind == core.Do || o.Kind == core.Remake) && (job.Object || !ev.Output.Recorded) {
+		id := flow.OutputID(core.Blob{Run: o.ID.Run, Task: o.ID.Task, Gen: o.Gen, Made: o.Made}, job.Call.Deterministic)
+		h.has.Object(o.ID.Run.String(), id, job.Result)
+		_, b := outputOf(answer)
+		if err := h.store.put(h, id, b); err != nil {
+			return core.AttemptEnded{Failed: err.Error()}
+		}
+		h.Met("workflow: output is an object")
+		if h.Alone && !h.calm && h.R.IntN(10) == 0 { // often nobody else has it, and its checkpoint is not written
+			h.later(h.Upto(200*ms), func() {
+				if h.Crash(h.p) {
+					h.Met("fault: crash of a node that has made an object")
+				}
+			})
+		}
+	}
+	for _, l := range slices.Concat(o.Inputs, own(o)) {
+		if flow.InputID(o.ID.Run, l) != "" {
+			h.local(flow.Local{Event: core.Stored{Blob: flow.BlobOf(o.ID.Run, l)}})
+		}
+	}
+	return ev
+}
+
+func own(o core.Order) (all []core.Located) {
+	if o.Output != nil {
+		all = append(all, *o.Output)
+	}
+	return all
+}
+
+// full reports whether the disk is nearly full.
+func (h *host) full() bool {
+	if h.keeper.disk == nil {
+		return false
+	}
+	space, err := h.keeper.disk.Space()
+	return err == nil && space.Fits(0) != nil
+}
+
+// findBlobs notes which checkpoints are on the disk already.
+func (h *host) findBlobs() {
+	if h.keeper.disk != nil {
+		h.good(h.keeper.disk.List(func(place string, _ int64) bool {
+			h.has.Blob(place, true)
+			return true
+		}))
+	}
+}
+
+// save writes an output to the disk.
+func (h *host) save(e core.SaveBlob) {
+	id := flow.OutputID(e.Blob, e.Deterministic)
+	h.has.Object(e.Blob.Run.String(), id, e.Result)
+	h.copyTo(e.Blob, id, e.Output.Size, e.Output.Digest, e.Result, func(failed string, gone bool) {
+		h.local(flow.Local{Event: core.BlobSaved{Blob: e.Blob, Failed: failed, Missing: gone}})
+	})
+}
+
+// copyTo writes an object to the disk.
+func (h *host) copyTo(blob core.Blob, id phalanx.ObjectID, size int64, digest phalanx.Digest, last bool, then func(failed string, gone bool)) {
+	life, place := h.life, flow.PlaceOf(blob)
+	h.get(id, func(b []byte, gone bool) {
+		if gone {
+			h.Met("workflow: checkpoint of an output that is gone")
+			then("nobody has the object", true)
+			return
+		}
+		h.later(h.Upto(30*ms), func() {
+			if life != h.life {
+				return
+			}
+			if err := h.keeper.disk.Put(place, bytes.NewReader(b), size, digest); err != nil {
+				h.Met("workflow: checkpoint fails")
+				then(err.Error(), false)
+				return
+			}
+			h.Met("workflow: checkpoint written")
+			h.safe(place, true)
+			h.has.Blob(place, last)
+			then("", false)
+		})
+	})
+}
+
+// copyAgain writes a checkpoint again that the disk has lost.
+func (h *host) copyAgain(m flow.Copy) {
+	if h.keeper.disk == nil {
+		return
+	}
+	h.copyTo(m.Blob, m.Object, m.Size, m.Digest, true, func(string, bool) { h.Met("workflow: lost copy of a checkpoint written again") })
+}
+
+// putAgain makes an object of a checkpoint on the disk again.
+func (h *host) putAgain(from phalanx.NodeID, m flow.Restore) {
+	answer := flow.Restored{Number: m.Number}
+	if h.keeper.disk == nil {
+		h.send(from, answer)
+		return
+	}
+	answer.Disk = clusterOf(h.keeper.disk.Identity().Disk)
+	life, place := h.life, flow.PlaceOf(m.Blob)
+	h.later(h.Upto(30*ms), func() {
+		if life != h.life {
+			return
+		}
+		var data []byte
+		b, err := h.keeper.disk.Open(place)
+		if err == nil {
+			data, err = io.ReadAll(b)
+			_ = b.Close() // it is in memory
+		}
+		if err == nil {
+			h.has.Object(m.Blob.Run.String(), m.Object, true)
+			err = h.store.put(h, m.Object, data)
+		}
+		switch {
+		case err == nil:
+			h.Met("workflow: object of a checkpoint put again")
+			answer.Done = true
+		case errors.Is(err, durable.ErrCorrupt):
+			answer.Failed, answer.Lost = err.Error(), true
+			h.good(h.keeper.disk.Delete(place))
+		case errors.Is(err, durable.ErrNotFound):
+			answer.Lost = true
+		default:
+			answer.Failed = err.Error()
+		}
+		h.send(from, answer)
+	})
+}
+
+// wish has an object put again of which only checkpoints are left.
+func (h *host) wish(run core.UID, l core.Located, then func(flow.Granted)) {
+	h.number++
+	h.wishes[h.number] = then
+	h.restore(flow.Wish{Number: h.number, Blob: flow.BlobOf(run, l), Object: flow.InputID(run, l), Size: l.Output.Size, Digest: l.Output.Digest, Disks: l.Disks})
+}
+
+// restore gives the wishes for objects an event, and carries out its effects.
+func (h *host) restore(ev flow.RestorerEvent) {
+	for _, e := range h.restorer.Step(h.p.Now(), ev) {
+		switch e := e.(type) {
+		case flow.AskFor:
+			h.send(e.To, e.Restore)
+		case flow.SendCopy:
+			h.send(e.To, e.Copy)
+		case flow.Granted:
+			then := h.wishes[e.Number]
+			delete(h.wishes, e.Number)
+			h.Met(map[bool]string{true: "workflow: checkpoint is gone", false: "workflow: wish granted"}[e.Gone])
+			h.post(func() { then(e) })
+		}
+	}
+}
+
+// free deletes what the node has of runs that have ended, but for what they end with.
+func (h *host) free(runs []core.Released) {
+	objects, places := h.has.Free(runs)
+	for _, place := range places {
+		h.good(h.keeper.disk.Delete(place))
+		h.safe(place, false)
+	}
+	h.soon(func() {
+		for _, id := range objects {
+			if o := h.store.all[id]; o != nil {
+				o.deleted, o.on = true, nil
+			}
+		}
+	})
+}
+
+// safe notes whether the disk has a good checkpoint.
+func (h *host) safe(place string, is bool) {
+	disk := h.machine.disk
+	if on := h.blobs[place]; !is {
+		h.blobs[place] = slices.DeleteFunc(on, func(d uint64) bool { return d == disk })
+	} else if !slices.Contains(on, disk) {
+		h.blobs[place] = append(on, disk)
+	}
+}
+
+// spare reports whether each checkpoint on a disk is on another one as well.
+func (s *service) spare(disk uint64) bool {
+	for _, on := range s.blobs {
+		if len(on) == 1 && on[0] == disk {
+			return false
+		}
+	}
+	return true
+}
