@@ -219,6 +219,10 @@ func (o *open) post(to phalanx.NodeID, letter any) {
 		o.settings.Log.Errorf("a letter to node %s: %v", to, err)
 		return
 	}
+	if len(b) > flow.MaxLetter {
+		o.settings.Log.Errorf("a letter to node %s (%T) has %d bytes, more than %d: it is not sent", to, letter, len(b), flow.MaxLetter)
+		return
+	}
 	o.cutting.Lock()
 	defer o.cutting.Unlock()
 	o.streams++

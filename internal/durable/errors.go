@@ -37,6 +37,7 @@ var (
 	ErrNotOurs      = errors.New("the folder has files, but none of ours: choose an empty one")
 	ErrOtherCluster = errors.New("the folder belongs to another cluster: choose another folder, or remove this one if that cluster is gone for good")
 	ErrReadOnly     = errors.New("the folder cannot be written: mount its file system for writing, or give the user of this process the right to write")
+	ErrNotMade      = errors.New("the folder cannot be made there: choose another one, in a folder in which others can be made")
 	ErrFull         = errors.New("the file system of the folder is full: free some of it, and start again")
 	ErrLater        = errors.New("a later version has written the folder: start that version, or choose an empty folder")
 	ErrLocked       = errors.New("a process uses the folder: stop it, or choose another folder")

@@ -25,7 +25,8 @@
 //
 // The host owns one Core and one disk, and carries out the effects in their order as the protocol's
 // package says; effects of the protocol's core come inside FromReplica, and its answers go in ForReplica.
-// After Halted the replica is over, and the Core goes on without. A Core is not safe for concurrent use.
+// The host gives the Core each lease of the node (Leased), has the node keep one for some two seconds after a WantLease, and
+// says when it finds no majority of the voters (NoLease). After Halted the replica is over, and the Core goes on without. A Core is not safe for concurrent use.
 //
 // Hosts: workflow/internal/keeper, sim/workflows.
 package ledger

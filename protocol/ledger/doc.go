@@ -52,8 +52,9 @@
 //   - Transfers, Reject: writes a log line.
 //   - Halted: closes the disk and ends the Core; a failed or lost disk is replaced.
 //
-// The host tells each Core which replicas are wanted (Want; only the leader acts on it), and which
-// replica's node left the view (Left). A Tick comes when Due says so. After a Group that is Settled
+// The host tells each Core which replicas are wanted (Want; only the leader acts on it), which
+// replica's node left the view (Left), and that the view has no majority any more (Wake): a group without
+// work sleeps, and notices late that its leader is gone. A Tick comes when Due says so. After a Group that is Settled
 // the disks of replicas that it does not name can be deleted, and not before.
 //
 // The row of a Boot's Record is the host's to encode; it appends it in the tenure of which it told

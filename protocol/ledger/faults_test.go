@@ -84,8 +84,8 @@ func faults(t *testing.T, seed int64) tally {
 	if rng.Intn(3) > 0 {
 		w.cfg.HeartbeatEvery = time.Duration(100+rng.Intn(200)) * time.Millisecond
 	}
-	if rng.Intn(2) == 0 {
-		w.cfg.SleepAfter, w.cfg.SleepEvery = time.Millisecond, time.Duration(300+rng.Intn(700))*time.Millisecond
+	if seed%2 == 0 { // the group sleeps in each pause
+		w.cfg.SleepAfter, w.cfg.SleepEvery = time.Millisecond, time.Duration(300+seed%7*100)*time.Millisecond
 	}
 	w.rng, w.pace = rng, time.Duration(50+rng.Intn(200))*time.Millisecond
 	in := newInvariants(t, w, seed)

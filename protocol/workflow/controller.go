@@ -65,6 +65,7 @@ type Controller struct {
 	readAgain  agenda.Agenda[*reading]
 	asked      uint64        // the last number of a Read or a Confirm
 	confirming []func()      // wait for the Confirm that is asked
+	mostInputs int           // MaxInputs; less in tests
 	confirmAs  uint64        // its number
 	confirmAt  time.Duration // when it was asked
 	sure       time.Duration // no other controller had begun by then
@@ -112,7 +113,7 @@ func NewController(cfg ControllerConfig, now time.Duration) *Controller {
 		runs: map[UID]*hosted{}, ids: map[string]*hosted{}, locked: map[string][]func(){}, reads: map[uint64]func([]Row){},
 		looking: map[string][]func(*hosted, *Name){}, calls: map[Caller]*call{}, watchers: map[UID][]*call{},
 		members: map[phalanx.NodeID]*member{}, recorded: map[phalanx.NodeID]Known{}, strays: map[UID][]*member{},
-		saves: map[Blob]*save{}, unacked: map[AttemptID]bool{}}
+		saves: map[Blob]*save{}, unacked: map[AttemptID]bool{}, mostInputs: MaxInputs}
 }
 
 // Step takes an event and returns what the host must do, in that order.

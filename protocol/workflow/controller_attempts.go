@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 )
@@ -74,12 +75,25 @@ func (c *Controller) send(h *hosted, v int, m *member) {
 		l := h.locate(v)
 		o.Output = &l
 	}
+	if n := o.inputs(); n > c.mostInputs {
+		c.step(h, Outcome{Task: v, Attempt: t.running, Kind: t.kind, Final: true, Failed: fmt.Sprintf(
+			"what a node has to know of its %d inputs takes %d bytes, more than %d: have tasks in between read a part of them each", len(o.Inputs), n, c.mostInputs)}, nil)
+		return
+	}
 	m.serial++
 	o.Serial = m.serial
 	f := &flight{run: h, id: o.ID, kind: o.Kind, to: m, serial: o.Serial, slot: true}
 	c.place.use(m, 1)
 	h.fly(f)
 	f.msg = c.sendUntil(m, o)
+}
+
+// inputs returns about how many bytes the inputs take in a message.
+func (o Order) inputs() (n int) {
+	for _, in := range o.Inputs {
+		n += in.size()
+	}
+	return n
 }
 
 // recall ends an attempt that a run has canceled.

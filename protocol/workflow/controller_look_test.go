@@ -8,6 +8,24 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
+// A task with so many inputs that no message can tell an executor of them fails, and the run says which one.
+func TestTooManyInputsForAMessage(t *testing.T) {
+	d := started(t, "a; b; c < a b")
+	d.c.mostInputs = 150
+	for range 2 {
+		n, o := d.order()
+		d.reports(n, o, small, "")
+	}
+	d.durable()
+	if len(d.orders) > 0 {
+		t.Fatalf("it is sent: %+v", d.orders)
+	}
+	s := d.answer(d.call(GetStatus{ID: "r"})).Status
+	if s.State != Finished && s.State != Ending || !strings.Contains(s.Why, "c") || !strings.Contains(s.Why, "2 inputs") || !strings.Contains(s.Why, "more than 150") {
+		t.Errorf("the run is %v: %s", s.State, s.Why)
+	}
+}
+
 // A status is at most a second old: a controller that was confirmed earlier asks whether its tenure goes on.
 func TestStatusIsConfirmedEachSecond(t *testing.T) {
 	d := started(t, "a")

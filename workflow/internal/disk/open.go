@@ -93,7 +93,7 @@ func (d *Disk) open(cluster string) (err error) {
 // enterFolder makes the folder if there is none, and locks it. It leaves a stranger's folder as it is.
 func (d *Disk) enterFolder() (err error) {
 	if err := d.makeDir(d.dir, ownerOnly); err != nil {
-		return err
+		return notMade(err)
 	}
 	if d.fs == vfs.Default { // a lock of the same process counts by its name only
 		if d.dir, err = unique(d.dir); err != nil {

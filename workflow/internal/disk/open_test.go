@@ -92,6 +92,23 @@ func TestOpenLaterFormat(t *testing.T) {
 	fails(t, mem, Options{}, durable.ErrLater, "format 2")
 }
 
+// A folder that cannot be made is not called corrupt: there is none to remove.
+func TestOpenWhereNoFolderCanBe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"/proc/phalanx", filepath.Join(file, "folder")} {
+		d, err := Open(dir, Options{})
+		if err == nil {
+			_ = d.Close()
+		}
+		if !errors.Is(err, durable.ErrNotMade) || errors.Is(err, durable.ErrCorrupt) || !strings.Contains(err.Error(), dir) {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+}
+
 func TestOpenReadOnlyOrFull(t *testing.T) {
 	for errno, want := range map[error]error{
 		syscall.EROFS: durable.ErrReadOnly, syscall.EACCES: durable.ErrReadOnly, syscall.ENOSPC: durable.ErrFull, syscall.EMFILE: durable.ErrUnusable,

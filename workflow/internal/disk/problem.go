@@ -24,6 +24,8 @@ func problem(dir string, err error) error {
 		what = durable.ErrLater
 	case errors.Is(err, durable.ErrLocked):
 		what = durable.ErrLocked
+	case errors.Is(err, durable.ErrNotMade):
+		what = durable.ErrNotMade
 	case vfs.IsNoSpaceError(err):
 		what = durable.ErrFull
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
@@ -33,6 +35,14 @@ func problem(dir string, err error) error {
 		what = durable.ErrDamaged
 	}
 	return &durable.OpenError{Dir: dir, Problem: what, Cause: err}
+}
+
+// notMade tells a place in which no folder can be, as in /proc or below a file, from a folder of which files are missing.
+func notMade(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("%w: %w", durable.ErrNotMade, err)
+	}
+	return err
 }
 
 // locked tells a lock that another holds from a lock file that cannot be made.
