@@ -22,8 +22,11 @@ const (
 	maxPutName  = 64       // bytes
 )
 
-// outputName is the name of the object that has an output. No Put of a task has it.
-const outputName = ".output"
+// Names of objects that a task does not put itself: no Put of a task has a name that begins with a dot.
+const (
+	outputName = ".output"
+	inputName  = ".input" // of a reduce, with its number behind it
+)
 
 // life is what an attempt has done, and may do, until it ends.
 type life struct {
@@ -183,7 +186,7 @@ func gone(err error) bool {
 // put makes an object of the attempt.
 func (l *life) put(ctx context.Context, name string, data []byte, meta phalanx.Meta) (Ref, error) {
 	l.mu.Lock()
-	if len(l.names) >= maxPuts && !l.names[name] && name != outputName {
+	if len(l.names) >= maxPuts && !l.names[name] && name[0] != '.' {
 		l.mu.Unlock()
 		return Ref{}, invalid("put", fmt.Errorf("the attempt has made %d objects already", maxPuts))
 	}

@@ -71,14 +71,12 @@ func lowerCall(c *messages.GraphCall) core.Task {
 		return core.Task{Sleep: max(1, c.Pause), Effect: core.None} // a sleep without a pause ends at once
 	}
 	return core.Task{Deterministic: c.Deterministic, Checkpoint: c.Checkpoint, Effect: c.Effect, Compensates: c.Compensates, Retries: c.Retries,
-		Expands: c.Expands, Actor: c.Actors, Snapshot: c.Snapshot}
+		Expands: c.Expands, Actor: c.Actors, Snapshot: c.Snapshot, Arrival: c.Kind == messages.CallReduce && arrivalShows(c.Op, c.DType, c.Num)}
 }
 
 // unsupported says what the core has no rule for; "": nothing.
 func unsupported(c *messages.GraphCall) string {
 	switch {
-	case c.Kind == messages.CallReduce:
-		return "is a Reduce"
 	case c.Limit != "":
 		return "has a Limit"
 	}

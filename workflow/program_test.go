@@ -16,10 +16,8 @@ import (
 // What no node can run yet is refused by name, not left away.
 func TestCheckRefusesWhatIsNotSupported(t *testing.T) {
 	grad := workflow.Func0("grad", 1, func(workflow.Context) ([]float32, error) { return nil, nil })
-	use := workflow.Do1("use", 1, func(workflow.Context, []float32) error { return nil })
 	for want, s := range map[string]workflow.AnyStep{
-		"reduce is a Reduce": use.Bind(workflow.Reduce(phalanx.Sum, 1, grad.Bind(), grad.Bind())),
-		"grad has a Limit":   grad.With(workflow.Limit("gpu", 3)).Bind(),
+		"grad has a Limit": grad.With(workflow.Limit("gpu", 3)).Bind(),
 	} {
 		_, err := workflow.Check(s)
 		var refused *workflow.CheckError

@@ -14,8 +14,16 @@ type Function struct {
 	Version int
 }
 
+// Reduces is what a member offers that combines arrays: no function of the application has an empty name.
+var Reduces = Function{}
+
 // String returns "name@version".
-func (f Function) String() string { return fmt.Sprintf("%s@%d", f.Name, f.Version) }
+func (f Function) String() string {
+	if f == Reduces {
+		return "reduce"
+	}
+	return fmt.Sprintf("%s@%d", f.Name, f.Version)
+}
 
 // Work is a workflow as a client starts it: a graph, and what each task runs. Nobody changes it after Start.
 type Work struct {
