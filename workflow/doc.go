@@ -40,7 +40,7 @@
 //
 // Reduce is a step that has the store combine arrays which tasks have made, where they are.
 //
-// Check refuses, by a CheckError of the rule Support, what can be described and has no rules yet: Limit. Actors
+// Limit bounds how many attempts of some tasks run at once, in all runs and on all nodes. Actors
 // (ActorRef, Read, Snapshot) are checked, but no node moves or copies them yet.
 //
 // # Concurrency

@@ -3,7 +3,6 @@ package workflow_test
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
@@ -16,28 +15,16 @@ func ExampleReduce() {
 		return []float32{batch, 2 * batch}, nil
 	}).With(workflow.NoEffect)
 
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	dir, remove := temporary()
-	defer remove()
-	node, err := cluster.Join(ctx, cluster.Config{Name: "trainer", Services: []cluster.Service{
-		workflow.Settings{Dir: dir, Tasks: workflow.Tasks(gradient)}.Service(),
-	}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer func() { _ = node.Leave(ctx) }()
-
 	var all []workflow.Arg[[]float32]
 	for batch := range 4 {
 		all = append(all, gradient.Bind(workflow.Value(float32(batch))))
 	}
-	run, err := workflow.Start(ctx, node, "step/1", workflow.Reduce(phalanx.Sum, 0, all...))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(run.Result(ctx))
+	fmt.Println(alone(workflow.Tasks(gradient), func(ctx context.Context, node *cluster.Node) (any, error) {
+		r, err := workflow.Start(ctx, node, "step/1", workflow.Reduce(phalanx.Sum, 0, all...))
+		if err != nil {
+			return nil, err
+		}
+		return r.Result(ctx)
+	}))
 	// Output: [6 12] <nil>
 }

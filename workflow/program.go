@@ -181,7 +181,7 @@ func (n *node) call(tasks *Registry) (messages.GraphCall, error) {
 			return c, invalid("workflow", fmt.Errorf("%s has annotations other than those of checkpoints", c))
 		}
 		if p.deterministic && n.shows {
-			return c, &CheckError{Rule: deterministicRule, Path: []string{c.String()}, Why: "a reduce of floats, of some inputs, or by an op of the application depends on the order in which its inputs arrive",
+			return c, &CheckError{Rule: core.Deterministic, Path: []string{c.String()}, Why: "a reduce of floats, of some inputs, or by an op of the application depends on the order in which its inputs arrive",
 				Fix: "leave Deterministic away"}
 		}
 		return c, nil
