@@ -137,11 +137,13 @@ func TestALimitCountsUntilANodeHasLeft(t *testing.T) {
 
 // The next controller counts what runs since before: nothing with a limit begins until all members have told.
 func TestALimitHoldsAfterATakeover(t *testing.T) {
-	d := limited(t, "a! l:2", "b! l:2; y!", "c! l:2")
+	d := limited(t, "a! l:2", "b! l:2; y!")
 	of := map[string]Send{}
 	if got := d.begun(of); got != "1.0 2.0 2.1" {
 		t.Fatalf("what begins is %s", got)
 	}
+	d.call(StartRun{ID: "later", Work: simple(t, "c l:2")}) // without an effect: it does not wait for members
+	d.durable()
 	d = newDesk(t, 2, d.rows, "n1", "n2")
 	tell := func(n phalanx.NodeID) {
 		told := Tell{Slots: 8}
