@@ -36,6 +36,7 @@ type GraphCall struct {
 
 	Pause time.Duration // of a sleep
 	Op    phalanx.Op    // of a reduce
+	DType phalanx.DType // of its elements
 	Num   int           // how many inputs a reduce takes; 0: all
 }
 

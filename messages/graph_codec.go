@@ -30,7 +30,7 @@ func MarshalGraph(g *Graph) ([]byte, error) {
 	for i, c := range g.Calls {
 		m.Calls[i] = &WorkflowCall{Kind: uint32(c.Kind), Name: c.Name, Version: uint32(c.Version), Deterministic: c.Deterministic, Checkpoint: uint32(c.Checkpoint),
 			Effect: uint32(c.Effect), Compensates: c.Compensates, Expands: c.Expands, Snapshot: c.Snapshot, Timeout: int64(c.Timeout), Heartbeat: int64(c.Heartbeat),
-			Limit: c.Limit, LimitMost: uint32(c.LimitMost), Retries: uint32(c.Retries), Pause: int64(c.Pause), Op: string(c.Op), Num: uint32(c.Num), Actors: c.Actors}
+			Limit: c.Limit, LimitMost: uint32(c.LimitMost), Retries: uint32(c.Retries), Pause: int64(c.Pause), Op: string(c.Op), Num: uint32(c.Num), Dtype: uint32(c.DType), Actors: c.Actors}
 	}
 	tasks := make([]WorkflowTask, len(g.Tasks))
 	for v := range g.Tasks {
@@ -78,7 +78,7 @@ func UnmarshalGraph(b []byte) (*Graph, error) {
 			Checkpoint: workflow.Checkpoint(narrow(f, "call.checkpoint", c.Checkpoint)), Effect: workflow.Effect(narrow(f, "call.effect", c.Effect)),
 			Compensates: c.Compensates, Expands: c.Expands, Snapshot: c.Snapshot, Timeout: time.Duration(c.Timeout), Heartbeat: time.Duration(c.Heartbeat),
 			Limit: c.Limit, LimitMost: f.index("call.limit_most", c.LimitMost), Retries: f.index("call.retries", c.Retries),
-			Pause: time.Duration(c.Pause), Op: phalanx.Op(c.Op), Num: f.index("call.num", c.Num), Actors: c.Actors}
+			Pause: time.Duration(c.Pause), Op: phalanx.Op(c.Op), Num: f.index("call.num", c.Num), DType: phalanx.DType(narrow(f, "call.dtype", c.Dtype)), Actors: c.Actors}
 	}
 	for v, t := range m.Tasks {
 		if unknown(t) {

@@ -145,7 +145,7 @@ func (c GraphCall) strange() string {
 		if c.Name == "" {
 			return "the function has no name"
 		}
-		bare.Pause, bare.Op, bare.Num = 0, "", 0
+		bare.Pause, bare.Op, bare.DType, bare.Num = 0, "", 0, 0
 	case CallEvent:
 		if c.Name == "" {
 			return "the event has no name"
@@ -157,7 +157,10 @@ func (c GraphCall) strange() string {
 		if c.Op == "" {
 			return "the reduce has no op"
 		}
-		bare = GraphCall{Kind: c.Kind, Op: c.Op, Num: c.Num, Checkpoint: c.Checkpoint, Effect: c.Effect, Deterministic: c.Deterministic}
+		if !c.DType.Valid() || c.DType == phalanx.Bytes {
+			return fmt.Sprintf("the reduce has no elements of type %v", c.DType)
+		}
+		bare = GraphCall{Kind: c.Kind, Op: c.Op, DType: c.DType, Num: c.Num, Checkpoint: c.Checkpoint, Effect: c.Effect, Deterministic: c.Deterministic}
 	}
 	if bare != c {
 		return "it has a field of another kind of call"
@@ -241,7 +244,7 @@ func (c GraphCall) differs(d GraphCall) string {
 		{"deterministic", c.Deterministic, d.Deterministic}, {"checkpoint", c.Checkpoint, d.Checkpoint}, {"effect", c.Effect, d.Effect},
 		{"compensation", c.Compensates, d.Compensates}, {"expansion", c.Expands, d.Expands}, {"snapshot", c.Snapshot, d.Snapshot}, {"actors", c.Actors, d.Actors},
 		{"timeout", c.Timeout, d.Timeout}, {"heartbeat", c.Heartbeat, d.Heartbeat}, {"limit", c.Limit, d.Limit},
-		{"number of the limit", c.LimitMost, d.LimitMost}, {"retries", c.Retries, d.Retries}, {"number of inputs", c.Num, d.Num},
+		{"number of the limit", c.LimitMost, d.LimitMost}, {"retries", c.Retries, d.Retries}, {"number of inputs", c.Num, d.Num}, {"element type", c.DType, d.DType},
 	} {
 		if f.x != f.y {
 			return fmt.Sprintf("%s %v, and %v", f.name, f.x, f.y)

@@ -114,6 +114,7 @@ type WorkflowCall struct {
 	Op            string                 `protobuf:"bytes,16,opt,name=op,proto3" json:"op,omitempty"`            // of a reduce
 	Num           uint32                 `protobuf:"varint,17,opt,name=num,proto3" json:"num,omitempty"`         // of a reduce; 0: all inputs
 	Actors        bool                   `protobuf:"varint,18,opt,name=actors,proto3" json:"actors,omitempty"`   // the output holds references to actors
+	Dtype         uint32                 `protobuf:"varint,19,opt,name=dtype,proto3" json:"dtype,omitempty"`     // of the elements of a reduce, as DType
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -272,6 +273,13 @@ func (x *WorkflowCall) GetActors() bool {
 		return x.Actors
 	}
 	return false
+}
+
+func (x *WorkflowCall) GetDtype() uint32 {
+	if x != nil {
+		return x.Dtype
+	}
+	return 0
 }
 
 type WorkflowTask struct {
@@ -1635,7 +1643,7 @@ const file_messages_workflow_proto_rawDesc = "" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12+\n" +
 	"\x05calls\x18\x02 \x03(\v2\x15.phalanx.WorkflowCallR\x05calls\x12\x1c\n" +
 	"\tconstants\x18\x03 \x03(\fR\tconstants\x12+\n" +
-	"\x05tasks\x18\x04 \x03(\v2\x15.phalanx.WorkflowTaskR\x05tasks\"\xdd\x03\n" +
+	"\x05tasks\x18\x04 \x03(\v2\x15.phalanx.WorkflowTaskR\x05tasks\"\xf3\x03\n" +
 	"\fWorkflowCall\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -1658,7 +1666,8 @@ const file_messages_workflow_proto_rawDesc = "" +
 	"\x05pause\x18\x0f \x01(\x03R\x05pause\x12\x0e\n" +
 	"\x02op\x18\x10 \x01(\tR\x02op\x12\x10\n" +
 	"\x03num\x18\x11 \x01(\rR\x03num\x12\x16\n" +
-	"\x06actors\x18\x12 \x01(\bR\x06actors\"P\n" +
+	"\x06actors\x18\x12 \x01(\bR\x06actors\x12\x14\n" +
+	"\x05dtype\x18\x13 \x01(\rR\x05dtype\"P\n" +
 	"\fWorkflowTask\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\rR\x04call\x12\x16\n" +
 	"\x06inputs\x18\x02 \x03(\rR\x06inputs\x12\x14\n" +

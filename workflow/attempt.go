@@ -69,6 +69,7 @@ const maxInline = 64 << 10
 type runner struct {
 	tasks *Registry
 	store objects
+	sums  reducer // nil: the runner combines no arrays
 	log   logrus.FieldLogger
 	grace time.Duration                 // after which a task that ignores the end of its context is reported
 	tells func(a *attempt, cause error) // of such a task; nil: the log only
@@ -80,6 +81,9 @@ const attemptGrace = 10 * time.Second
 // run runs an attempt and returns when it does not go on: a function that ignores the end of its context keeps run waiting.
 // Beat is called with each progress, in order; it must not block.
 func (r *runner) run(ctx context.Context, a *attempt, beat func([]byte)) ended {
+	if a.call.Kind == messages.CallReduce {
+		return r.reduce(ctx, a)
+	}
 	t, err := r.tasks.find(a.call.Name, a.call.Version)
 	if err != nil {
 		return ended{err: err}

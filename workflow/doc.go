@@ -38,7 +38,9 @@
 //
 // Trial runs single attempts, of a task, its undo or its compensation, in this process and outside of any run.
 //
-// Check refuses, by a CheckError of the rule Support, what can be described and has no rules yet: Reduce and Limit. Actors
+// Reduce is a step that has the store combine arrays which tasks have made, where they are.
+//
+// Limit bounds how many attempts of some tasks run at once, in all runs and on all nodes. Actors
 // (ActorRef, Read, Snapshot) are checked, but no node moves or copies them yet.
 //
 // # Concurrency

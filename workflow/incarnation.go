@@ -60,7 +60,7 @@ func (l *incarnation) latest(id core.AttemptID) []byte {
 }
 
 func newIncarnation(o *open) *incarnation {
-	r := &runner{tasks: o.settings.Tasks, store: nodeStore{o.node}, log: o.settings.Log, grace: attemptGrace}
+	r := &runner{tasks: o.settings.Tasks, store: nodeStore{o.node}, sums: o.node, log: o.settings.Log, grace: attemptGrace}
 	l := &incarnation{o: o, runner: r, member: flow.NewMember(o.settings.offer(o.diskName())), attempts: map[core.AttemptID]context.CancelCauseFunc{},
 		has: flow.NewBelongings(), putting: map[phalanx.ObjectID]bool{}, beats: map[core.AttemptID][]byte{}}
 	l.ctx, l.stop = context.WithCancelCause(context.Background())

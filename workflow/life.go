@@ -22,6 +22,10 @@ const (
 	maxPutName  = 64       // bytes
 )
 
+// inputName is the name of an object with an input of a reduce, with its number behind it. No Put of a task has a
+// name that begins with a dot.
+const inputName = ".input"
+
 // life is what an attempt has done, and may do, until it ends.
 type life struct {
 	key    string
@@ -175,7 +179,7 @@ func gone(err error) bool {
 // put makes an object of the attempt.
 func (l *life) put(ctx context.Context, name string, data []byte, meta phalanx.Meta) (Ref, error) {
 	l.mu.Lock()
-	if len(l.names) >= maxPuts && !l.names[name] && name != flow.OutputName {
+	if len(l.names) >= maxPuts && !l.names[name] && name[0] != '.' {
 		l.mu.Unlock()
 		return Ref{}, invalid("put", fmt.Errorf("the attempt has made %d objects already", maxPuts))
 	}

@@ -57,8 +57,9 @@ func Heartbeat(d time.Duration) Option {
 	return func(p *promise) { p.heartbeat = d }
 }
 
-// Limit has no more than n attempts of tasks with this limit run at once, in the whole cluster. It panics without a name, or if n is not
-// positive.
+// Limit has an attempt of the task begin only if fewer than n attempts of tasks with a limit of this name run, in all runs and on all nodes of
+// the cluster. Its undo and its compensation count as well. An attempt that waits takes no slot, and runs take their turn. An attempt counts until it
+// has ended, or its node has left the view: on a node that was cut off it may go on for some seconds more. It panics without a name, or if n is not positive.
 func Limit(name string, n int) Option {
 	if name == "" || len(name) > maxName || n <= 0 || n > maxVersion {
 		panic(fmt.Sprintf("workflow: the limit %q of %d needs a name of up to %d bytes and a positive number", name, n, maxName))

@@ -176,12 +176,12 @@ func (n *node) call(tasks *Registry) (messages.GraphCall, error) {
 	}
 	p := n.promise
 	if n.kind == messages.CallReduce {
-		c := messages.GraphCall{Kind: n.kind, Op: n.op, Num: n.num, Deterministic: p.deterministic, Checkpoint: p.checkpoint, Effect: p.effect}
+		c := messages.GraphCall{Kind: n.kind, Op: n.op, DType: n.dtype, Num: n.num, Deterministic: p.deterministic, Checkpoint: p.checkpoint, Effect: p.effect}
 		if only := (promise{deterministic: p.deterministic, checkpoint: p.checkpoint, effect: core.None}); p != only {
 			return c, invalid("workflow", fmt.Errorf("%s has annotations other than those of checkpoints", c))
 		}
 		if p.deterministic && n.shows {
-			return c, &CheckError{Rule: deterministicRule, Path: []string{c.String()}, Why: "a reduce of floats, of some inputs, or by an op of the application depends on the order in which its inputs arrive",
+			return c, &CheckError{Rule: core.Deterministic, Path: []string{c.String()}, Why: "a reduce of floats, of some inputs, or by an op of the application depends on the order in which its inputs arrive",
 				Fix: "leave Deterministic away"}
 		}
 		return c, nil

@@ -13,25 +13,6 @@ import (
 	"github.com/phalanx-go/phalanx/workflow"
 )
 
-// What no node can run yet is refused by name, not left away.
-func TestCheckRefusesWhatIsNotSupported(t *testing.T) {
-	grad := workflow.Func0("grad", 1, func(workflow.Context) ([]float32, error) { return nil, nil })
-	use := workflow.Do1("use", 1, func(workflow.Context, []float32) error { return nil })
-	for want, s := range map[string]workflow.AnyStep{
-		"reduce is a Reduce": use.Bind(workflow.Reduce(phalanx.Sum, 1, grad.Bind(), grad.Bind())),
-		"grad has a Limit":   grad.With(workflow.Limit("gpu", 3)).Bind(),
-	} {
-		_, err := workflow.Check(s)
-		var refused *workflow.CheckError
-		if !errors.As(err, &refused) || refused.Rule != workflow.Support || !errors.Is(err, phalanx.ErrInvalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
-		if d, err := workflow.Describe(s); err != nil || !strings.Contains(d.Refused, want) || !strings.HasPrefix(d.DOT(), "digraph") {
-			t.Errorf("%s: %v, %v", want, d, err)
-		}
-	}
-}
-
 // Events, sleeps, repeats, workflows that tasks return, and actors are checked by the rules of the core.
 func TestCheckOfEventsExpansionsAndActors(t *testing.T) {
 	grad := workflow.Func0("grad", 1, func(workflow.Context) ([]float32, error) { return nil, nil })
@@ -52,6 +33,7 @@ func TestCheckOfEventsExpansionsAndActors(t *testing.T) {
 		{workflow.After(grad.Bind(), workflow.Sleep(0)), ""},
 		{grad.With(workflow.Retry(0)).Bind(), ""},
 		{more.Bind(), ""},
+		{workflow.Reduce(phalanx.Sum, 1, grad.Bind(), grad.With(workflow.Limit("gpu", 3)).Bind()), ""},
 		{both.Bind(more.Bind(), more.With(workflow.NoCheckpoint).Bind()), ""},
 		{look.Bind(workflow.Read(a)), ""},
 		{look.Bind(workflow.Read(train.Bind(a))), ""},

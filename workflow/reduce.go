@@ -9,8 +9,8 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 )
 
-// Reduce is a step that combines the first num of some arrays that are ready, by the store's tree; 0 is all of them. Tasks
-// make the arrays. The step is deterministic if order does not show: of all inputs, and no floats. It panics if the op does not
+// Reduce is a step that has the store combine the first num of some arrays that are ready, in a tree of their nodes; 0 is all of
+// them. Tasks make the arrays; all have one length. An op of the application is registered with each node (cluster.Config.Ops). The step has no effect, and is deterministic if order does not show: of all inputs, and no floats. It panics if the op does not
 // combine such elements, or if num is no number of inputs.
 func Reduce[E cluster.Element](op phalanx.Op, num int, inputs ...Arg[[]E]) Step[[]E] {
 	d := cluster.DTypeOf[E]()
@@ -23,10 +23,15 @@ func Reduce[E cluster.Element](op phalanx.Op, num int, inputs ...Arg[[]E]) Step[
 	if num == len(inputs) {
 		num = 0
 	}
-	n := &node{kind: messages.CallReduce, op: op, num: num, makes: codecFor[[]E](), shows: num != 0 || d.IsFloat() || !op.Builtin()}
+	n := &node{kind: messages.CallReduce, op: op, dtype: d, num: num, makes: codecFor[[]E](), shows: arrivalShows(op, d, num)}
 	n.promise = promise{effect: core.None, deterministic: !n.shows}
 	for _, a := range inputs {
 		n.in = append(n.in, a.input())
 	}
 	return Step[[]E]{n}
+}
+
+// arrivalShows reports whether the output of a reduce shows in which order its inputs arrive.
+func arrivalShows(op phalanx.Op, d phalanx.DType, num int) bool {
+	return num != 0 || d.IsFloat() || !op.Builtin()
 }

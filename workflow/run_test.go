@@ -22,6 +22,7 @@ type bedOf struct {
 	t     testing.TB
 	nodes []*cluster.Node
 	ports map[string]int // by name: of nodes that others know from before; 0: any
+	ops   map[phalanx.Op]cluster.CombineFunc
 }
 
 // join adds a node, which leaves when the test ends.
@@ -55,7 +56,7 @@ func (b *bedOf) start(name string, seeds []string, s Settings) (*cluster.Node, e
 	s.host = name
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	return cluster.Join(ctx, cluster.Config{Name: name, ControlPort: b.ports[name], Seeds: seeds, Logger: log, Memory: 256 << 20, Services: []cluster.Service{s.Service()}})
+	return cluster.Join(ctx, cluster.Config{Name: name, ControlPort: b.ports[name], Seeds: seeds, Logger: log, Memory: 256 << 20, Ops: b.ops, Services: []cluster.Service{s.Service()}})
 }
 
 func leave(t testing.TB, n *cluster.Node) {

@@ -93,6 +93,7 @@ func (s Settings) offer(disk string) core.Offer {
 	if s.Tasks == nil {
 		return o
 	}
+	o.Functions = append(o.Functions, core.Reduces)
 	for _, name := range s.Tasks.Names() {
 		t := s.Tasks.tasks[name]
 		o.Functions = append(o.Functions, core.Function{Name: t.name, Version: t.version})

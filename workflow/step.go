@@ -53,6 +53,7 @@ type node struct {
 	name  string        // of an event
 	pause time.Duration // of a sleep
 	op    phalanx.Op    // of a reduce
+	dtype phalanx.DType // of its elements
 	num   int
 	shows bool // the order in which the inputs of a reduce arrive shows in its output
 }

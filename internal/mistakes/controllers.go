@@ -4,6 +4,13 @@ package mistakes
 var inControllers = []Mistake{
 	mistake(Tests, "an executor takes what an older controller sends",
 		"protocol/workflow/executor.go", "if m.epoch() != x.epoch || x.epoch == 0 {", "if x.epoch == 0 {"),
+	mistake(Tests, "a controller does not await what earlier attempts with a limit still run",
+		"protocol/workflow/controller_attempts.go", "knowsLimits() bool { return len(c.recorded) == 0 }", "knowsLimits() bool { return true }"),
+	mistake(Tests, "an attempt on a node that has left counts for its limit for ever",
+		"protocol/workflow/controller_members.go", `			c.limits.leave(m)
+`, ""),
+	mistake(Tests, "attempts that run since before do not count for their limits",
+		"protocol/workflow/controller_take.go", "if h.hasTask(r.ID.Task) {", "if false {"),
 	mistake(Tests, "the report of an earlier attempt counts",
 		"protocol/workflow/controller_attempts.go", `	f := m.flights[r.ID]
 `, `	f := m.flights[r.ID]

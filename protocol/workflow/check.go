@@ -37,6 +37,10 @@ func (g *Graph) wellFormed() error {
 			Fix: "have tasks return workflows of their own"}
 	}
 	for v := range g.Tasks {
+		if by := g.Tasks[v].Limit; by.Name == "" && by.Most != 0 || by.Name != "" && by.Most <= 0 || len(by.Name) > maxLimitName {
+			return &CheckError{Rule: Shape, Path: []string{g.Tasks[v].Name}, Why: fmt.Sprintf("task %d has the limit %d of a name of %d bytes", v, by.Most, len(by.Name)),
+				Fix: fmt.Sprintf("give the limit a name of up to %d bytes, and a positive number", maxLimitName)}
+		}
 		for _, all := range [][]int{g.Tasks[v].Reads, g.Tasks[v].After} {
 			for _, p := range all {
 				if p < 0 || p >= v {
@@ -64,6 +68,8 @@ func (s shape) waiting() *CheckError {
 			return refuse(fmt.Sprintf("sleeps %v", t.Sleep), fmt.Sprintf("sleep for %v at most", MaxSleep))
 		case len(t.Event) > MaxSignalName:
 			return refuse(fmt.Sprintf("waits for a signal whose name has %d bytes", len(t.Event)), fmt.Sprintf("give it %d at most", MaxSignalName))
+		case t.Limit != Limit{}:
+			return refuse("waits, and has a limit", "give that to a task behind it")
 		case t.acts() || t.Caught:
 			return refuse("waits, and has an effect, a compensation or an error that is caught", "leave that to a task behind it")
 		}

@@ -30,6 +30,10 @@ func TestWorkedCases(t *testing.T) {
 		{"write-ahead logging", "a! nd; b! nd < a; c! nd < a b", "c", "a b", ""},
 		{"a consumer of a caught error", "a caught; b < a", "b", "a", ""},
 		{"a consumer that waits", "a nd,sync; b < a", "b", "a", ""},
+		{"a reduce of floats", "a nd,off; b nd,off; sum arrival,nd < a b; w! < sum", "w", "sum", ""},
+		{"one whose result is not saved", "a nd; sum arrival,nd,off < a; w! < sum", "", "",
+			"cut: w has an effect, and depends on sum, which has no checkpoint and is not deterministic (sum → w): checkpoint sum, or declare w NoEffect"},
+		{"a reduce of integers", "a nd; sum off < a; w! < sum", "w", "a", ""},
 		{"a consumer that does not", "a nd; b < a", "b", "", ""},
 	} {
 		g := parse(t, c.graph)

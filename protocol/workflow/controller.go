@@ -86,6 +86,7 @@ type Controller struct {
 	repeats  agenda.Agenda[*sending]
 	acking   []*member // that have acks
 	place    placer
+	limits   limits
 	strays   map[UID][]*member // of which members have something, and that are looked up
 
 	withDisks []*member      // in order; nil: it has changed

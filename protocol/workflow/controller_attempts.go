@@ -15,6 +15,10 @@ func (c *Controller) want(h *hosted, d Dispatch) {
 		h.want[d.Task] = true
 		h.ready++
 	}
+	if by, is := h.limitOf(d.Task); is && c.limits.waits(by) {
+		c.limits.add(h, d.Task, by)
+		return
+	}
 	c.place.add(h, d.Task, h.function(d.Task))
 }
 
@@ -33,11 +37,37 @@ func (c *Controller) dispatch() {
 	for !c.stalled() {
 		h, v, m, ok := c.place.next(c.now, (*hosted).wants, (*hosted).prefers)
 		if !ok {
-			return
+			if !c.callLimited() {
+				return
+			}
+			continue
+		}
+		if by, is := h.limitOf(v); is {
+			if !c.knowsLimits() || !c.limits.begins(by) {
+				c.limits.add(h, v, by)
+				continue
+			}
+			c.limits.placed(h, v, by)
 		}
 		c.send(h, v, m)
 	}
 }
+
+// callLimited has an attempt that waits for its limit look for a slot; false: there is none that may begin.
+func (c *Controller) callLimited() bool {
+	if !c.knowsLimits() {
+		return false
+	}
+	h, v, ok := c.limits.next((*hosted).wants, func(h *hosted, v int) bool { return c.place.offered(h.function(v)) })
+	if ok {
+		c.place.add(h, v, h.function(v))
+	}
+	return ok
+}
+
+// knowsLimits reports whether the controller knows which attempts run: each member that an earlier one may have sent
+// attempts has told, or has left.
+func (c *Controller) knowsLimits() bool { return len(c.recorded) == 0 }
 
 // prefers returns the member that has the largest input of a task, if that is large.
 func (h *hosted) prefers(v int) (m *member) {
@@ -85,6 +115,7 @@ func (c *Controller) send(h *hosted, v int, m *member) {
 	f := &flight{run: h, id: o.ID, kind: o.Kind, to: m, serial: o.Serial, slot: true}
 	c.place.use(m, 1)
 	h.fly(f)
+	c.limits.count(m, f.id, h.run.x.Tasks[v].Limit)
 	f.msg = c.sendUntil(m, o)
 }
 
@@ -121,6 +152,7 @@ func (c *Controller) giveUp(f *flight) {
 // reported takes how an attempt has ended, if it is one of which that counts. The executor keeps the report until
 // what follows from it is durable.
 func (c *Controller) reported(m *member, r Report) {
+	c.limits.uncount(m, r.ID)
 	if s, is := m.foreign[r.ID]; is {
 		c.stop(s)
 		delete(m.foreign, r.ID)

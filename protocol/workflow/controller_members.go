@@ -32,6 +32,7 @@ type member struct {
 	asks     []*asking
 	asked    uint64
 	flights  map[AttemptID]*flight
+	limited  map[AttemptID]*limit   // attempts that count for a limit
 	foreign  map[AttemptID]*sending // Recalls of attempts that run there and are of no use: each takes a slot
 	saves    map[Blob]*save
 	release  []Released // runs that it has to drop, in order
@@ -140,6 +141,7 @@ func (c *Controller) recordLeft(all []*member) {
 	c.add(func() {
 		for _, m := range all {
 			delete(c.recorded, m.node)
+			c.limits.leave(m)
 			for _, id := range slices.SortedFunc(maps.Keys(m.flights), AttemptID.compare) {
 				c.lost(m.flights[id])
 			}

@@ -199,6 +199,7 @@ func (c *Controller) forgetRun(h *hosted) {
 	delete(c.ids, h.id)
 	c.timers.Cancel(h)
 	c.place.drop(h)
+	c.limits.drop(h)
 	c.dropProgress(h)
 	for _, v := range sortedTasks(h.flights) { // their outcomes are of no use
 		f := h.flights[v]

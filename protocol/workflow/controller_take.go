@@ -156,6 +156,9 @@ func (c *Controller) toldRunning(m *member, r Running) {
 	}
 	c.place.use(m, 1)
 	if h != nil {
+		if h.hasTask(r.ID.Task) {
+			c.limits.count(m, r.ID, h.run.x.Tasks[r.ID.Task].Limit)
+		}
 		h.uses(m)
 	}
 	if h == nil || h.held == nil || !h.held.finds(h, r) {

@@ -20,6 +20,7 @@ type Task struct {
 	Compensates   bool       // another function of its inputs and its output makes up for it, if the run fails later
 	Caught        bool       // its consumer takes its error
 	Retries       int        // how many failures in a row are repaired, and one; 0: as many as RunConfig says
+	Limit         Limit      // how many attempts of tasks with it run at once
 	Arrival       bool       // its output shows in which order inputs arrive: a reduction of floats, or of some of its inputs
 
 	// What does not run on a node has no effect, and its output is recorded.

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,14 @@ func parse(t testing.TB, text string) *Graph {
 		}
 		for _, mark := range fields[1:] {
 			for m := range strings.SplitSeq(mark, ",") {
+				if name, most, is := strings.Cut(m, ":"); is {
+					n, err := strconv.Atoi(most)
+					if err != nil {
+						t.Fatal(err)
+					}
+					task.Limit = Limit{name, n}
+					continue
+				}
 				switch m {
 				case "nd":
 					task.Deterministic = false

@@ -116,7 +116,9 @@ func (w *world) check() {
 	for _, p := range c.place.pools {
 		left["lines"] += len(p.lines) + len(p.late)
 	}
+	left["limits"] = len(c.limits.all) + len(c.limits.waiting)
 	for _, m := range c.members {
+		left["limited"] += len(m.limited)
 		left["slots"] += m.used
 		left["flights"] += len(m.flights) + len(m.foreign) + len(m.saves) + len(m.waiting) + len(m.acks)
 		left["releases"] += len(m.release) + len(m.asks)
@@ -140,6 +142,25 @@ func (w *world) check() {
 	for what, n := range left {
 		if n != 0 {
 			w.fail("(12) left at the end: %d %s", n, what)
+		}
+	}
+}
+
+// checkLimit checks that no more attempts run on members than a limit says. Those of a node that was removed go on for a
+// while.
+func (w *world) checkLimit(by Limit) {
+	n := 0
+	for _, m := range w.members() {
+		for _, j := range m.jobs {
+			if taskOf(j.o).Limit == by {
+				n++
+			}
+		}
+	}
+	if by.Name != "" {
+		w.met[fmt.Sprintf("%d of the limit %s", n, by.Name)]++
+		if n > by.Most {
+			w.fail("%d attempts of the limit %+v run", n, by)
 		}
 	}
 }

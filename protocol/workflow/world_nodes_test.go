@@ -96,6 +96,7 @@ func (w *world) executor(n *machine, ev ExecutorEvent) {
 				w.fail("%s begins %v twice", n.id, e.Order.ID)
 			}
 			n.jobs[e.Order.ID] = &task{o: e.Order}
+			w.checkLimit(taskOf(e.Order).Limit)
 		case CancelAttempt:
 			if j := n.jobs[e.ID]; j != nil {
 				j.ends = true

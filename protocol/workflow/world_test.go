@@ -182,6 +182,12 @@ func (w *world) vary(r *rand.Rand, t *Task) {
 		t.Expands = true
 		return
 	}
+	switch r.IntN(8) { // one number for each name: an Order may come after one that a greater number has let begin
+	case 0:
+		t.Limit = Limit{"l", 2}
+	case 1:
+		t.Limit = Limit{"m", 1}
+	}
 	t.Compensates = t.Effect != None && r.IntN(4) == 0
 	t.Caught = t.Checkpoint != Off && r.IntN(6) == 0
 }
