@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"errors"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -71,17 +72,9 @@ func (k *controller) Receive(c actor.Context) {
 	case *actor.Stopped:
 		close(k.ended)
 	case appended:
-		if m.err != nil {
-			k.step(c, flow.Ended{})
-			return
-		}
-		k.step(c, flow.Appended{Number: m.number})
+		k.step(c, unless(m.err, flow.Appended{Number: m.number}))
 	case confirmed:
-		if m.err != nil {
-			k.step(c, flow.Ended{})
-			return
-		}
-		k.step(c, flow.Assured{Number: m.number})
+		k.step(c, unless(m.err, flow.Assured{Number: m.number}))
 	case wanted:
 		go k.have(m)
 	case flow.Asked:
@@ -91,6 +84,17 @@ func (k *controller) Receive(c actor.Context) {
 	case actors.Crash:
 		panic(m)
 	}
+}
+
+// unless returns what the ledger has answered.
+func unless(err error, good flow.TenureEvent) flow.TenureEvent {
+	switch {
+	case err == nil:
+		return good
+	case errors.Is(err, durable.ErrFenced):
+		return flow.Ended{}
+	}
+	return flow.Refused{Why: err.Error()}
 }
 
 // largeGraph is the size in bytes from which on a workflow is decoded and checked beside the actor.

@@ -83,6 +83,8 @@ func (t *Tenure) Step(now time.Duration, ev TenureEvent) []TenureEffect {
 		t.step(core.Durable{Number: ev.Number})
 	case Ended:
 		t.end()
+	case Refused:
+		t.giveUp("the ledger refuses what the controller asks: " + ev.Why)
 	case Assured:
 		if own := t.visible.assured(ev.Number); !own {
 			t.step(core.Confirmed{Number: ev.Number})

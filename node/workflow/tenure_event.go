@@ -21,8 +21,12 @@ type (
 	// after this.
 	Appended struct{ Number uint64 }
 
-	// Ended says that the tenure is over, or that an Append or a Sure was refused.
+	// Ended says that the tenure is over, or that an Append or an AskSure was refused for that reason.
 	Ended struct{}
+
+	// Refused says that an Append or an AskSure was refused although the tenure goes on. Nothing that the controller appends later
+	// would follow what it has decided: the tenure is given up.
+	Refused struct{ Why string }
 
 	// Assured answers AskSure: the tenure went on after it was asked.
 	Assured struct{ Number uint64 }
@@ -56,6 +60,7 @@ type (
 func (Looked) tenureEvent()   {}
 func (Appended) tenureEvent() {}
 func (Ended) tenureEvent()    {}
+func (Refused) tenureEvent()  {}
 func (Assured) tenureEvent()  {}
 func (Asked) tenureEvent()    {}
 func (Unasked) tenureEvent()  {}
@@ -67,7 +72,7 @@ func (Tick) tenureEvent()     {}
 type TenureEffect interface{ tenureEffect() }
 
 type (
-	// Append asks to append rows, in the order of these effects. The host answers with Appended, or with Ended.
+	// Append asks to append rows, in the order of these effects. The host answers with Appended, Ended or Refused.
 	Append struct {
 		Number uint64
 		Rows   []ledger.Row
@@ -79,7 +84,8 @@ type (
 		Ranges []Range // in the order of their keys
 	}
 
-	// AskSure asks whether the tenure goes on (raft's ReadIndex). The host answers with Assured, or with Ended.
+	// AskSure asks whether the tenure goes on (raft's ReadIndex). The host answers with Assured, Ended or
+	// Refused.
 	AskSure struct{ Number uint64 }
 
 	// Tell sends a message to an executor. The Of of an Order is that of its Work.
