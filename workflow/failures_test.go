@@ -9,7 +9,9 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/internal/durable"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
+	"github.com/phalanx-go/phalanx/protocol/ledger"
 )
 
 // fragile is a core that panics.
@@ -52,6 +54,55 @@ func TestControllerEndsAfterAPanic(t *testing.T) {
 				t.Errorf("the core has been asked %d times", core.steps)
 			}
 		})
+	}
+}
+
+// asks is a core that appends once, and notes what it is told.
+type asks struct {
+	fragile
+	told chan flow.TenureEvent
+}
+
+func (a *asks) Begin() []flow.TenureEffect { return []flow.TenureEffect{flow.Append{Number: 1}} }
+
+func (a *asks) Step(_ time.Duration, ev flow.TenureEvent) []flow.TenureEffect {
+	a.told <- ev
+	return nil
+}
+
+// refusesAppends is a tenure that goes on, and refuses what is appended.
+type refusesAppends struct {
+	durable.Tenure
+	err error
+}
+
+func (r refusesAppends) Append(_ []ledger.Row, done func(error)) { done(r.err) }
+
+// A controller is told apart that its tenure is over, and that the ledger refuses an append of a tenure that goes on: without an end nobody
+// would control the runs from then on.
+func TestControllerIsToldOfRefusals(t *testing.T) {
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	system := actors.NewSystem("x", log)
+	for err, want := range map[error]flow.TenureEvent{
+		nil:               flow.Appended{Number: 1},
+		durable.ErrFenced: flow.Ended{},
+		durable.ErrBusy:   flow.Refused{Why: durable.ErrBusy.Error()},
+	} {
+		core, ended := &asks{told: make(chan flow.TenureEvent, 2)}, make(chan struct{})
+		pid := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
+			return &controller{tenure: refusesAppends{err: err}, core: core, clock: func() time.Duration { return 0 }, log: log, ended: ended}
+		}))
+		select {
+		case got := <-core.told:
+			if got != want {
+				t.Errorf("after %v it is told %#v", err, got)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("after %v it is told nothing", err)
+		}
+		system.Root.Stop(pid)
+		<-ended
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 )
 
-// Happened is something that has happened in a run, and was made durable.
+// Happened is something that has happened in a run, and was made durable. What says what it is: a word for each kind of record, which
+// docs/http.md lists as well.
 type Happened struct {
 	Number uint64        `json:"number"`          // all that has the same one was made durable at once
 	At     time.Duration `json:"at_ns"`           // by the ledger's clock: it counts the time for which some node has led

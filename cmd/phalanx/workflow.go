@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -95,11 +96,16 @@ func (a *app) workflowWait() *cobra.Command {
 		Long: `Wait waits until a run has ended, and writes the bytes of its result to FILE, or to
 standard output without one or if FILE is "-". Most results are JSON. With -o json standard
 output has the result's size in place of its bytes. A run that has failed, or was
-canceled, is an error (exit code 20) that says why.`,
+canceled, is an error (exit code 20) that says why. The run goes on after the timeout and
+after Ctrl-C.`,
 		Example: "  phalanx workflow wait order/42 --timeout 10m\n  phalanx workflow wait order/42 receipt.json",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: a.onNode(&c, func(ctx context.Context, client *httpapi.Client, args []string) error {
 			b, err := client.WorkflowResult(ctx, args[0], c.timeout)
+			if err != nil && ctx.Err() != nil {
+				return &phalanx.Error{Op: "wait", Object: phalanx.ObjectID(args[0]), Kind: phalanx.ErrCanceled,
+					Err: errors.New("the run goes on: phalanx workflow wait waits again, phalanx workflow cancel has it go back")}
+			}
 			if err != nil {
 				return err
 			}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/phalanx-go/phalanx/examples/internal/example"
 	"github.com/phalanx-go/phalanx/examples/internal/workers"
 	"github.com/phalanx-go/phalanx/workflow"
 )
@@ -38,16 +38,9 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	if o.workers < disks || o.megabytes < 1 || o.runs < 1 || len(o.consumers) == 0 || slices.Min(o.consumers) < 1 {
 		return fmt.Errorf("it takes %d workers, a MB of rows, a run, and a consumer", disks)
 	}
-	if o.dir == "" {
-		if o.dir, err = os.MkdirTemp("", "etl"); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(o.dir)) }()
-	}
 	world := outside{Dir: o.dir}
-	crew, err := workers.Start(ctx, workers.Config{Workers: o.workers, Disks: disks, Dir: o.dir, Value: world, Died: func(name, how string) {
-		fmt.Fprintf(out, "%s is dead (%s), and starts again\n", name, how)
-	}})
+	out = example.Output(out)
+	crew, err := workers.Start(ctx, workers.Config{Workers: o.workers, Disks: disks, Dir: o.dir, Value: world, Died: workers.Tell(out)})
 	if err != nil {
 		return err
 	}

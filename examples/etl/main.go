@@ -13,11 +13,9 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
-	"os/signal"
-	"time"
 
+	"github.com/phalanx-go/phalanx/examples/internal/example"
 	"github.com/phalanx-go/phalanx/examples/internal/workers"
 )
 
@@ -27,17 +25,16 @@ type options struct {
 	megabytes int
 	consumers []int  // how many, one run after the other
 	runs      int    // of each; the table has the median
-	dir       string // for folders of workers; "": a temporary one
+	dir       string // for folders of workers
+}
+
+// child is the program as one of its workers.
+func child() {
+	example.Child("etl", workers.Is(), func() error { return workers.Be(outside.tasks) })
 }
 
 func main() {
-	if workers.Is() {
-		if err := workers.Be(outside.tasks); err != nil {
-			fmt.Fprintln(os.Stderr, "etl worker:", err)
-			os.Exit(1)
-		}
-		return
-	}
+	child()
 	o := options{consumers: []int{1, 2, 5, 10, 20, 50}}
 	flag.IntVar(&o.workers, "workers", 4, "how many worker processes; three of them have folders")
 	flag.IntVar(&o.megabytes, "mb", 64, "how many MB the producer makes")
@@ -47,12 +44,8 @@ func main() {
 	if *quick {
 		o.megabytes, o.runs, o.consumers = 8, 1, []int{1, 10}
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
-	if err := run(ctx, os.Stdout, o); err != nil {
-		fmt.Fprintln(os.Stderr, "etl:", err)
-		os.Exit(1)
-	}
+	example.Main("etl", "", func(ctx context.Context, dir string) error {
+		o.dir = dir
+		return run(ctx, os.Stdout, o)
+	})
 }

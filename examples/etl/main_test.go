@@ -8,18 +8,10 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/phalanx-go/phalanx/examples/internal/workers"
 )
 
 func TestMain(m *testing.M) {
-	if workers.Is() {
-		if err := workers.Be(outside.tasks); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	child()
 	os.Exit(m.Run())
 }
 

@@ -11,8 +11,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"time"
+
+	"github.com/phalanx-go/phalanx/examples/internal/example"
+	"github.com/phalanx-go/phalanx/examples/internal/workers"
 )
 
 // options say what to do.
@@ -24,14 +25,13 @@ type options struct {
 	dir     string // has the workers' folders and the effects
 }
 
+// child is the program as one of its workers.
+func child() {
+	example.Child("hashdag", workers.Is(), func() error { return workers.Be(outside.registry) })
+}
+
 func main() {
-	if as := os.Getenv(workerVar); as != "" {
-		if err := beWorker(as); err != nil {
-			fmt.Fprintln(os.Stderr, "hashdag worker:", err)
-			os.Exit(1)
-		}
-		return
-	}
+	child()
 	o := options{}
 	flag.IntVar(&o.tasks, "tasks", 100, "how many tasks")
 	flag.IntVar(&o.workers, "workers", 5, "how many worker processes; three of them have folders")
@@ -48,20 +48,16 @@ func main() {
 	if *quick {
 		o.tasks = 20
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
-	text := io.Writer(os.Stdout)
-	if *output == "json" {
-		text = io.Discard
-	}
-	r, err := run(ctx, text, o)
-	if err == nil && *output == "json" {
-		err = json.NewEncoder(os.Stdout).Encode(r)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "hashdag:", err)
-		os.Exit(1)
-	}
+	example.Main("hashdag", o.dir, func(ctx context.Context, dir string) error {
+		o.dir = dir
+		if *output == "text" {
+			_, err := run(ctx, os.Stdout, o)
+			return err
+		}
+		r, err := run(ctx, io.Discard, o)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(os.Stdout).Encode(r)
+	})
 }

@@ -11,13 +11,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if as := os.Getenv(workerVar); as != "" {
-		if err := beWorker(as); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	child()
 	os.Exit(m.Run())
 }
 

@@ -49,6 +49,8 @@ func (o outside) task() workflow.F2[int, []string, string] {
 	}).With(workflow.Idempotent)
 }
 
+func (o outside) registry() *workflow.Registry { return workflow.Tasks(o.task()) }
+
 func die() error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) }
 
 func (o outside) attempts() string { return filepath.Join(o.Dir, "attempts") }

@@ -35,12 +35,6 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	if o.epochs < 2 || o.job.Rounds < 2 || o.job.Hidden < 1 || o.job.Copies < 1 {
 		return errors.New("it takes two epochs of two rounds, a hidden unit and the data set")
 	}
-	if o.dir == "" {
-		if o.dir, err = os.MkdirTemp("", "pipeline"); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(o.dir)) }()
-	}
 	d := &driver{options: o, out: out, world: outside{o.dir}}
 	d.program = d.world.program(nil)
 	// Workers have folders as well, though the ledger is on the keepers' disks: after the death of all a node without one

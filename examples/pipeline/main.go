@@ -16,11 +16,9 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
-	"os/signal"
-	"time"
 
+	"github.com/phalanx-go/phalanx/examples/internal/example"
 	"github.com/phalanx-go/phalanx/examples/internal/workers"
 	"github.com/phalanx-go/phalanx/workflow"
 )
@@ -31,22 +29,18 @@ type options struct {
 	epochs int
 	faulty []string // modes in which faults are brought about
 	wanted float64  // accuracy
-	dir    string   // for folders of the nodes; "": a temporary one
+	dir    string   // for folders of the nodes
 }
 
-// be is the program as one of its workers.
-func be() error {
-	return workers.BeWith(func(o outside, self *workers.Self) *workflow.Registry { return o.program(self).tasks() }, kinds())
+// child is the program as one of its workers.
+func child() {
+	example.Child("pipeline", workers.Is(), func() error {
+		return workers.BeWith(func(o outside, self *workers.Self) *workflow.Registry { return o.program(self).tasks() }, kinds())
+	})
 }
 
 func main() {
-	if workers.Is() {
-		if err := be(); err != nil {
-			fmt.Fprintln(os.Stderr, "pipeline worker:", err)
-			os.Exit(1)
-		}
-		return
-	}
+	child()
 	o := options{wanted: 0.85, faulty: []string{"SyncCkpt", "AsyncCkpt", "Selective", "NoCkpt"}}
 	flag.IntVar(&o.epochs, "epochs", 10, "how many epochs")
 	flag.IntVar(&o.job.Rounds, "rounds", 5, "steps in an epoch")
@@ -58,12 +52,8 @@ func main() {
 		o.epochs, o.wanted, o.faulty = 3, 0.5, []string{"Selective"}
 		o.job = job{Rounds: 4, Hidden: 100, Copies: 1}
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
-	if err := run(ctx, os.Stdout, o); err != nil {
-		fmt.Fprintln(os.Stderr, "pipeline:", err)
-		os.Exit(1)
-	}
+	example.Main("pipeline", "", func(ctx context.Context, dir string) error {
+		o.dir = dir
+		return run(ctx, os.Stdout, o)
+	})
 }

@@ -17,13 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if workers.Is() {
-		if err := be(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	child()
 	os.Exit(m.Run())
 }
 

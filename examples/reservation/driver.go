@@ -45,12 +45,6 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	if o.workers < 1 || o.trips < 1 || o.killed < 1 || o.clients < 1 || o.seats < 1 || o.every < 2 {
 		return errors.New("it takes a worker, a trip with kills and one without, a client, a seat, and an attempt that is not killed")
 	}
-	if o.dir == "" {
-		if o.dir, err = os.MkdirTemp("", "reservation"); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(o.dir)) }()
-	}
 	d := &driver{options: o, out: out, world: outside{Dir: o.dir, Every: o.every}, told: map[string]booking{}}
 	if err := d.startStore(ctx); err != nil {
 		return err

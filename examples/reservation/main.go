@@ -15,11 +15,9 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
-	"os/signal"
-	"time"
 
+	"github.com/phalanx-go/phalanx/examples/internal/example"
 	"github.com/phalanx-go/phalanx/examples/internal/workers"
 )
 
@@ -32,28 +30,17 @@ type options struct {
 	seats   int // of each hotel, flight and car
 	every   int // the how manieth attempt kills its process
 	seed    uint64
-	dir     string // for folders of the nodes; "": a temporary one
+	dir     string // for folders of the nodes
 }
 
-// child is the program as one of its other processes; false: it is none.
-func child() (is bool, err error) {
-	switch {
-	case isStore():
-		return true, beStore(os.Getenv(storeVar))
-	case workers.Is():
-		return true, workers.Be(outside.tasks)
-	}
-	return false, nil
+// child is the program as one of its other processes.
+func child() {
+	example.Child("reservation store", isStore(), func() error { return beStore(os.Getenv(storeVar)) })
+	example.Child("reservation", workers.Is(), func() error { return workers.Be(outside.tasks) })
 }
 
 func main() {
-	if is, err := child(); is {
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "reservation process:", err)
-			os.Exit(1)
-		}
-		return
-	}
+	child()
 	o := options{}
 	flag.IntVar(&o.workers, "workers", 3, "how many worker processes")
 	flag.IntVar(&o.clients, "clients", 3, "how many clients book trips at once")
@@ -67,12 +54,8 @@ func main() {
 	if *quick {
 		o.trips, o.killed, o.seats = 10, 3, 17
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
-	if err := run(ctx, os.Stdout, o); err != nil {
-		fmt.Fprintln(os.Stderr, "reservation:", err)
-		os.Exit(1)
-	}
+	example.Main("reservation", "", func(ctx context.Context, dir string) error {
+		o.dir = dir
+		return run(ctx, os.Stdout, o)
+	})
 }

@@ -11,7 +11,7 @@ const (
 	MaxReturned    = 64 << 10  // bytes of a workflow that a task returns, as it is recorded
 	MaxInputs      = 64 << 20  // bytes of what an executor has to know of the inputs of a task
 	MaxWrite       = 192 << 10 // bytes of a Write, but for one row that is larger; an entry of the ledger has 256 KB
-	MaxUncommitted = 16 << 20  // bytes of Writes that are not durable: above, Start is ErrBusy and reports wait
+	MaxUncommitted = 16 << 20  // bytes that are not durable: above, Start is ErrBusy and reports wait
 	MaxCalls       = 1 << 16   // calls that wait for an answer
 	MaxKept        = 4096      // reports that an executor keeps, beside the attempts that run
 	MaxRecorded    = 64 << 10  // bytes of an output that goes into the ledger
@@ -37,9 +37,8 @@ const (
 	mostPatience  = time.Minute            // of a call; its client asks again
 	leaseGrace    = 10 * time.Second       // an attempt that goes on longer after the lease of its node ends the process
 	minute        = time.Minute
-	stalePause    = 5 * time.Millisecond // before a row is read again that may be stale
-	staleWait     = time.Second          // after which it counts
-	saveWait      = time.Minute          // for a disk to write a checkpoint, and a second for each slowestDisk bytes
+	mostWritten   = 8 << 20     // bytes of Writes that are not durable: the ledger counts them as they are encoded, and refuses above 16 MB
+	saveWait      = time.Minute // for a disk to write a checkpoint, and a second for each slowestDisk bytes
 	slowestDisk   = 1 << 20
 	unfitFor      = time.Minute     // a disk that has failed to write a checkpoint gets none, if others can
 	beatPause     = time.Second     // between two messages with the progress of an attempt

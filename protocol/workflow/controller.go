@@ -52,17 +52,17 @@ type Controller struct {
 	locked map[string][]func() // ids that a Write deletes or parks, or whose run is loaded: the lookups that wait
 
 	// rows
-	units   []unit        // of this step
+	units   []unit        // of this step, and those that wait until there is room
 	written []written     // not durable, in order
 	number  uint64        // of the last Write
-	bytes   int           // of Writes that are not durable
+	bytes   int           // of units and Writes: of what is not durable
+	onWay   int           // of Writes that are not durable
 	minutes uint64        // of leaders' clocks
 	ticks   time.Duration // when the next minute is over
 
 	// what was asked of the host
 	reads      map[uint64]func([]Row)
 	looking    map[string][]func(*hosted, *Name)
-	readAgain  agenda.Agenda[*reading]
 	asked      uint64        // the last number of a Read or a Confirm
 	confirming []func()      // wait for the Confirm that is asked
 	mostInputs int           // MaxInputs; less in tests
@@ -175,7 +175,7 @@ func (c *Controller) Due() (at time.Duration, ok bool) {
 		return 0, false
 	}
 	at = c.ticks
-	for _, due := range []func() (time.Duration, bool){c.timers.Due, c.patience.Due, c.repeats.Due, c.saveEnds.Due, c.readAgain.Due, c.place.waiting.Due, c.graceDue} {
+	for _, due := range []func() (time.Duration, bool){c.timers.Due, c.patience.Due, c.repeats.Due, c.saveEnds.Due, c.place.waiting.Due, c.graceDue} {
 		if d, some := due(); some {
 			at = min(at, d)
 		}
@@ -204,13 +204,6 @@ func (c *Controller) tick() {
 			break
 		}
 		c.fail(call, failure(phalanx.ErrDeadline, "%s: ask again", call.waits()))
-	}
-	for {
-		r, ok := c.readAgain.Take(c.now)
-		if !ok {
-			break
-		}
-		c.readName(r)
 	}
 	for {
 		s, ok := c.saveEnds.Take(c.now)

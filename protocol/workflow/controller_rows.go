@@ -1,6 +1,9 @@
 package workflow
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // unit is rows that become durable at once, and what comes after that.
 type unit struct {
@@ -24,9 +27,11 @@ func (c *Controller) add(then func(), rows ...Row) {
 		size += r.size()
 	}
 	c.units = append(c.units, unit{rows, size, then})
+	c.bytes += size
 }
 
-// flush puts units into Writes, in order.
+// flush puts units into Writes, in order. The ledger refuses more than MaxUncommitted bytes at once, and a workflow may have more: units
+// wait while mostWritten bytes are not durable.
 func (c *Controller) flush() {
 	var w Write
 	var is written
@@ -35,15 +40,20 @@ func (c *Controller) flush() {
 			c.number++
 			w.Number, is.number, is.at = c.number, c.number, c.now
 			c.written = append(c.written, is)
-			c.bytes += is.bytes
+			c.onWay += is.bytes
 			c.emit(w)
 		}
 		w, is = Write{}, written{}
 	}
+	taken := 0
 	for _, u := range c.units {
 		if is.bytes+u.size > MaxWrite {
 			next()
 		}
+		if c.onWay+is.bytes >= mostWritten {
+			break
+		}
+		taken++
 		w.Rows = append(w.Rows, u.rows...)
 		is.bytes += u.size
 		if u.then != nil {
@@ -51,7 +61,7 @@ func (c *Controller) flush() {
 		}
 	}
 	next()
-	c.units = nil
+	c.units = slices.Delete(c.units, 0, taken)
 }
 
 // durable takes that Writes up to a number are durable.
@@ -60,6 +70,7 @@ func (c *Controller) durable(number uint64) {
 		is := c.written[0]
 		c.written = c.written[1:]
 		c.bytes -= is.bytes
+		c.onWay -= is.bytes
 		for _, f := range is.then {
 			f()
 		}
@@ -131,28 +142,11 @@ func (c *Controller) lookup(id string, then func(*hosted, *Name)) {
 		return
 	}
 	c.looking[id] = []func(*hosted, *Name){then}
-	c.readName(&reading{id: id, until: c.now + staleWait})
-}
-
-// reading is the row of an id that is read.
-type reading struct {
-	id    string
-	until time.Duration
-}
-
-// readName reads the row of an id. A row that says that the run goes on, which is not in memory, is read again for a while:
-// what was just durable may not be readable yet, and a call would wait for the end of a run that has ended.
-func (c *Controller) readName(r *reading) {
-	id := r.id
 	c.read(idKey(id), "", 1, func(rows []Row) {
 		var name *Name
 		if len(rows) > 0 {
 			n := rows[0].Value.(Name)
 			name = &n
-		}
-		if name != nil && (name.State == Open || name.State == Ending) && c.ids[id] == nil && c.now < r.until {
-			c.readAgain.Set(r, c.now+stalePause)
-			return
 		}
 		waits := c.looking[id]
 		delete(c.looking, id)

@@ -118,6 +118,32 @@ func TestTheControllerIsBusy(t *testing.T) {
 	}
 }
 
+// The ledger refuses what is more than 16 MB at once, and then the tenure is over: of a workflow of 64 MB the next parts are written once
+// those before are durable.
+func TestALargeWorkflowIsWrittenByAndBy(t *testing.T) {
+	d := newDesk(t, 1, map[string]RowValue{})
+	work := simple(t, "a")
+	for range MaxWork/MaxWrite - 1 {
+		work.Parts = append(work.Parts, make([]byte, MaxWrite))
+	}
+	large := d.call(StartRun{ID: "large", Work: work})
+	for writes := 0; len(d.queue) > 0; writes++ {
+		size := 0
+		for _, w := range d.queue {
+			for _, r := range w.Rows {
+				size += r.size()
+			}
+		}
+		if size > MaxUncommitted*3/4 { // an entry is longer than its rows
+			t.Fatalf("%d bytes are on the way after %d writes", size, writes)
+		}
+		d.durableTo(d.queue[0].Number)
+	}
+	if err := d.answer(large).Err; err != nil || d.c.bytes != 0 || d.c.onWay != 0 || len(d.c.units) > 0 {
+		t.Errorf("%v; %d bytes are left", err, d.c.bytes)
+	}
+}
+
 // A start that is cut off leaves nothing: the next controller deletes its parts.
 func TestAStartThatIsCutOff(t *testing.T) {
 	d := newDesk(t, 1, map[string]RowValue{})

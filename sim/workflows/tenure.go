@@ -127,15 +127,12 @@ func (h *host) appended(epoch, number uint64, ok bool) {
 	t.answer(m, ok)
 }
 
-// refused answers an append. One that was not proposed gives its number back.
+// refused answers an append of a tenure that has ended.
 func (h *host) refused(e ledger.Refused) {
-	h.Met("append refused: " + [...]string{ledger.Fenced: "fenced", ledger.Busy: "busy", ledger.TooLarge: "too large", ledger.Invalid: "invalid", ledger.OutOfOrder: "out of order"}[e.Reason])
-	if e.Reason != ledger.Fenced && e.Reason != ledger.Busy {
-		h.Fail("an append is refused: %+v", e)
+	if e.Reason != ledger.Fenced {
+		h.Fail("a controller does not keep to the bounds of the ledger: %+v", e)
 	}
-	if t := h.keeper.tenure; t != nil && t.epoch == e.Epoch && e.Reason != ledger.Fenced && e.Number == t.number {
-		t.number--
-	}
+	h.Met("append refused: fenced")
 	h.appended(e.Epoch, e.Number, false)
 }
 

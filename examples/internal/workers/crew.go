@@ -33,13 +33,18 @@ const (
 
 // Config says which workers there are.
 type Config struct {
-	Workers int    // that run tasks
-	Disks   int    // workers that have folders, the first ones
-	Keepers int    // further processes, which have folders and run no tasks
-	Slots   int    // attempts that a worker runs at once
-	Dir     string // has the folders and logs
-	Value   any    // is given to the function of Be; JSON can represent it
-	Died    func(name, how string)
+	Workers int                    // that run tasks
+	Disks   int                    // workers that have folders, the first ones
+	Keepers int                    // further processes, which have folders and run no tasks
+	Slots   int                    // attempts that a worker runs at once
+	Dir     string                 // has the folders and logs
+	Value   any                    // is given to the function of Be; JSON can represent it
+	Died    func(name, how string) // is called beside the example, by several goroutines
+}
+
+// Tell returns a Config.Died that says on out which workers have died. Out is safe for concurrent use.
+func Tell(out io.Writer) func(name, how string) {
+	return func(name, how string) { fmt.Fprintf(out, "%s is dead (%s), and starts again\n", name, how) }
 }
 
 // Crew is the workers. It is safe for concurrent use.

@@ -120,6 +120,13 @@ var workflows = []check{
 		b.failed(err, "result", "a", phalanx.ErrDeleted)
 		b.failed(b.node.WorkflowCancel(b.ctx, "a", "c"), "cancel", "a", phalanx.ErrDeleted)
 		b.failed(b.node.WorkflowForget(b.ctx, "a"), "forget", "a", phalanx.ErrDeleted)
+		_, err = b.node.WorkflowStatus(b.ctx, "a")
+		b.failed(err, "status", "a", phalanx.ErrNotFound)
+		_, err = b.node.WorkflowGraph(b.ctx, "a")
+		b.failed(err, "graph", "a", phalanx.ErrNotFound)
+		for _, err = range b.node.WorkflowHistory(b.ctx, "a") {
+			b.failed(err, "history", "a", phalanx.ErrNotFound)
+		}
 	}},
 	{"a list of runs", func(b *bed) {
 		for _, id := range []string{"b/2", "a", "b/1", "b/3", "c"} {

@@ -161,11 +161,16 @@ func (a *instance) step(c actor.Context, ev ledger.Event) {
 		return
 	}
 	out := a.core.Step(a.node.Now(), ev)
-	for _, e := range out { // before the appends that end a stall are answered
-		if f, ok := e.(ledger.FromReplica); ok {
-			if s, ok := f.Effect.(core.Stalled); ok && a.tenure != nil {
-				a.tenure.stalled.Store(s.On)
-			}
+	for _, e := range out { // before what was asked is answered: an end of a stall, and the end of the tenure
+		f, ok := e.(ledger.FromReplica)
+		if !ok || a.tenure == nil {
+			continue
+		}
+		switch e := f.Effect.(type) {
+		case core.Stalled:
+			a.tenure.stalled.Store(e.On)
+		case core.TenureEnded:
+			a.tenureEnded(e.Epoch)
 		}
 	}
 	for _, e := range out {
@@ -241,10 +246,8 @@ func (a *instance) fromReplica(c actor.Context, e core.Effect) {
 		a.persist(e.Write)
 	case core.TenureBegan:
 		a.beginTenure(c, e.Epoch)
-	case core.TenureEnded:
-		if a.tenure != nil && a.tenure.epoch == e.Epoch {
-			a.tenure.finish()
-		}
+	case core.TenureEnded: // it may have begun in the same step
+		a.tenureEnded(e.Epoch)
 	case core.Done:
 		a.answerAppend(e.Epoch, e.Number, nil)
 	case core.Refused:

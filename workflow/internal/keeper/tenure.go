@@ -145,6 +145,13 @@ func (a *instance) beginTenure(c actor.Context, epoch uint64) {
 	a.k.set(func() { a.k.tenure = t })
 }
 
+// tenureEnded takes that the replica appends nothing more of a tenure.
+func (a *instance) tenureEnded(epoch uint64) {
+	if a.tenure != nil && a.tenure.epoch == epoch {
+		a.tenure.finish()
+	}
+}
+
 // endTenure ends the tenure of this instance, if there is one.
 func (a *instance) endTenure() {
 	if a.tenure != nil {

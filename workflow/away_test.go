@@ -1,0 +1,30 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/poll"
+)
+
+// Without a majority of the ledger's disks no run begins, and calls say at their deadline what has to be there.
+func TestWithoutTheLedgersDisks(t *testing.T) {
+	b := &bedOf{t: t}
+	a := b.join("a", Settings{Dir: t.TempDir(), Tasks: Tasks(echo)})
+	client := b.join("b", Settings{Tasks: Tasks(echo)})
+	b.join("c", Settings{Tasks: Tasks(echo)})
+	r, err := Start(within(t), client, "before", echo.Bind(Value("x")))
+	result(t, r, err)
+	die(a)
+	poll.Until(t, "a view without a", func() bool { return len(client.View().Members) == 2 })
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	_, err = Start(ctx, client, "after", echo.Bind(Value("x")))
+	if !errors.Is(err, phalanx.ErrUnavailable) || !strings.Contains(err.Error(), "a majority of its disks has to be there") {
+		t.Error(err)
+	}
+}
