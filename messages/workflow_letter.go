@@ -322,7 +322,7 @@ func (f *fields) report(m *WorkflowReport, epoch uint64) workflow.Report {
 	if form := m.GetGraph(); len(form) > workflow.MaxReturned {
 		f.bad("report.graph", "it has %d bytes, more than %d", len(form), workflow.MaxReturned)
 	} else if len(form) > 0 {
-		r.Work = &workflow.Work{Parts: [][]byte{form}}
+		r.Work = &workflow.Work{Parts: workflow.CutForm(form)}
 	}
 	return r
 }

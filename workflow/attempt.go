@@ -333,12 +333,16 @@ func (r *runner) encode(ctx context.Context, t *Task, a *attempt, life *life, e 
 	e.refs = refs
 	e.expands = t.expands
 	e.output = core.Output{Size: int64(len(b)), Digest: dataplane.DigestBytes(b)}
-	if len(b) <= maxInline {
+	if t.expands && len(b) > core.MaxReturned {
+		e.err, e.final = invalid("run", fmt.Errorf("%w: it has %d bytes, more than %d", ErrTooLarge, len(b), core.MaxReturned)), true
+		return
+	}
+	if len(b) <= maxInline || t.expands {
 		e.output.Recorded, e.output.Bytes = true, append([]byte(nil), b...)
 		return
 	}
 	var meta phalanx.Meta
-	if t.makes.dtype != phalanx.Bytes && !t.expands {
+	if t.makes.dtype != phalanx.Bytes {
 		meta = phalanx.Meta{DType: t.makes.dtype, Shape: []int64{int64(len(b)) / t.makes.dtype.Size()}}
 	}
 	ref, err := life.put(ctx, flow.OutputName, b, meta)

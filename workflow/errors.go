@@ -21,6 +21,8 @@ var (
 	ErrNotDeterministic = errors.New("the task is annotated Deterministic and makes other bytes than before")
 	// ErrNotUTF8 says that an output or a constant has a text that JSON would change; ErrInvalid.
 	ErrNotUTF8 = errors.New("a text in it is not UTF-8, which JSON cannot carry: use []byte")
+	// ErrTooLarge says that the workflow that a task has returned is larger, as it is recorded, than a run takes in its middle: 2 MB; ErrInvalid.
+	ErrTooLarge = errors.New("the workflow that the task has returned is too large: pass large constants as Refs, or have tasks of it return workflows of their own")
 	// ErrSilent says that an attempt has not called Beat for longer than its Heartbeat; ErrDeadline.
 	ErrSilent = errors.New("the attempt has not called Beat for longer than its Heartbeat")
 )

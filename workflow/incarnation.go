@@ -141,8 +141,7 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 	}
 	e := l.runner.run(ctx, a, func(progress []byte) { l.beat(o.ID, progress) })
 	if e.err == nil && e.expands {
-		ev.Work, e.err = returnedWork(e.output)
-		e.final, e.output = e.err != nil, core.Output{}
+		ev.Work, e.output = &core.Work{Parts: core.CutForm(e.output.Bytes)}, core.Output{}
 	}
 	for _, r := range e.made {
 		l.keep(a.run, r.id, job.Result && (r == e.object || slices.Contains(e.refs, r)))
@@ -182,14 +181,6 @@ func namesOf(run string, refs []Ref) (all []string) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// returnedWork returns the workflow that a task has returned.
-func returnedWork(o core.Output) (*core.Work, error) {
-	if !o.Recorded {
-		return nil, fmt.Errorf("it has returned a workflow of %d bytes, more than %d: pass large constants as Refs", o.Size, core.MaxReturned)
-	}
-	return &core.Work{Parts: [][]byte{o.Bytes}}, nil
 }
 
 // attemptOf returns the attempt that an order asks for.

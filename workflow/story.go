@@ -130,6 +130,7 @@ func (s *story) read(ctx context.Context, f func(told) error) error {
 		if more = b.More; more {
 			return nil
 		}
+		t.records = core.Whole(t.records)
 		for i, rec := range t.records {
 			if e, is := rec.(core.Expanded); is {
 				if rec, err = s.expanded(e); err != nil {

@@ -8,7 +8,7 @@ import (
 // Bounds of what a Controller and an Executor hold (workflow specification 3).
 const (
 	MaxWork        = 64 << 20  // bytes of a workflow as it is recorded, with its constants
-	MaxReturned    = 64 << 10  // bytes of a workflow that a task returns, as it is recorded
+	MaxReturned    = 2 << 20   // bytes of a workflow that a task returns, as it is recorded: a controller reads it while all else waits
 	MaxInputs      = 64 << 20  // bytes of what an executor has to know of the inputs of a task
 	MaxWrite       = 192 << 10 // bytes of a Write, but for one row that is larger; an entry of the ledger has 256 KB
 	MaxUncommitted = 16 << 20  // bytes that are not durable: above, Start is ErrBusy and reports wait

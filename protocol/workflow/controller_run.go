@@ -109,6 +109,11 @@ func (c *Controller) record(h *hosted, a Append) {
 			delete(h.hitches, rec.Task)
 			w, _ := rec.Work.(*Work)
 			grown = append(grown, w)
+			pieces := piecesOf(rec, w)
+			for _, p := range pieces[:len(pieces)-1] { // Whole puts them together
+				put(p)
+			}
+			r = pieces[len(pieces)-1]
 		case Undone:
 			c.publish(TaskUndone{Run: h.uid, Task: h.taskName(rec.Task)})
 		case Closed:
@@ -130,6 +135,21 @@ func (c *Controller) record(h *hosted, a Append) {
 		c.step(h, Durable{a.Number}, nil)
 	}, append([]Row{row()}, closes...)...)
 }
+
+// piecesOf returns the record of a graph that a task has returned in pieces, each with as much of the recorded form as a record has.
+func piecesOf(rec Expanded, w *Work) (all []Record) {
+	if w == nil || w.size() <= MaxRecorded {
+		return []Record{rec}
+	}
+	for _, part := range CutForm(slices.Concat(w.Parts...)) {
+		rec.Graph, rec.Work = nil, &Work{Parts: [][]byte{part}}
+		all = append(all, rec)
+	}
+	return all
+}
+
+// CutForm returns the recorded form of a workflow that a task has returned in parts, which share its bytes.
+func CutForm(form []byte) [][]byte { return slices.Collect(slices.Chunk(form, MaxRecorded)) }
 
 // batch returns a batch without records yet.
 func (c *Controller) batch() Batch { return Batch{Epoch: c.cfg.Epoch, At: c.cfg.Run.Clock + c.now} }

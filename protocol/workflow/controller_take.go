@@ -76,7 +76,7 @@ func (c *Controller) rebuild(rows []Row) (*hosted, error) {
 				part, epoch = nil, v.Epoch
 			}
 			if part = append(part, v.Records...); !v.More {
-				records, part = append(records, whole(part)...), nil
+				records, part = append(records, Whole(part)...), nil
 			}
 		case Places:
 			task, gen := v.Blob.Task, v.Blob.Gen
@@ -123,9 +123,19 @@ func (c *Controller) rebuild(rows []Row) (*hosted, error) {
 	return h, nil
 }
 
-// whole puts the pieces of recovery sets together: tasks of one set are dropped from the last to the first.
-func whole(batch []Record) (all []Record) {
+// Whole puts the pieces of records together that did not fit into one Batch: of recovery sets, whose tasks are dropped from the last to the
+// first, and of graphs that tasks have returned.
+func Whole(batch []Record) (all []Record) {
 	for _, rec := range batch {
+		if more, is := rec.(Expanded); is && len(all) > 0 {
+			if e, is := all[len(all)-1].(Expanded); is && e.Task == more.Task && e.Gen == more.Gen && e.Attempt == more.Attempt {
+				if form, part := formOf(e), formOf(more); form != nil && part != nil {
+					e.Work = &Work{Parts: slices.Concat(form, part)}
+					all[len(all)-1] = e
+					continue
+				}
+			}
+		}
 		if more, is := rec.(Recovering); is && len(all) > 0 {
 			if set, is := all[len(all)-1].(Recovering); is && set.Loss == more.Loss {
 				set.Set = slices.Concat(set.Set, more.Set)
@@ -136,6 +146,14 @@ func whole(batch []Record) (all []Record) {
 		all = append(all, rec)
 	}
 	return all
+}
+
+// formOf returns the recorded form of a graph that a task has returned, if its record has nothing else.
+func formOf(e Expanded) [][]byte {
+	if w, is := e.Work.(*Work); is && e.Graph == nil && w != nil {
+		return w.Parts
+	}
+	return nil
 }
 
 func (c *Controller) register(h *hosted) {

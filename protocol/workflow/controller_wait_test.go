@@ -190,17 +190,33 @@ func TestAGraphThatATaskReturns(t *testing.T) {
 
 // The form of a graph goes into the ledger, and the controller puts it together of that.
 func TestTheFormOfAGraphIsRecorded(t *testing.T) {
+	for _, spaces := range []int{0, MaxRecorded, 5 * MaxWrite} { // a long form is recorded in pieces
+		theFormIsRecorded(t, "x nd; y! < x"+strings.Repeat(" ", spaces))
+	}
+}
+
+func theFormIsRecorded(t *testing.T, whole string) {
 	d := started(t, "p nd expands")
 	codec := func(parts [][]byte) (*Work, error) {
-		if len(parts) != 1 || string(parts[0]) == "broken" {
+		form := string(slices.Concat(parts...))
+		if form != whole {
 			return nil, invalid("it is broken")
 		}
-		return simple(t, string(parts[0])), nil
+		return simple(t, form), nil
 	}
 	d.c.cfg.Work = codec
 	n, o := d.order()
-	d.do(Heard{n, Report{Epoch: o.Epoch, ID: o.ID, Kind: o.Kind, Work: &Work{Parts: [][]byte{[]byte("x nd; y! < x")}}}})
+	d.do(Heard{n, Report{Epoch: o.Epoch, ID: o.ID, Kind: o.Kind, Work: &Work{Parts: CutForm([]byte(whole))}}})
 	for _, w := range d.queue {
+		size := 0
+		for _, r := range w.Rows {
+			if r.Value != nil {
+				size += r.Value.size()
+			}
+		}
+		if size > MaxWrite {
+			t.Errorf("a write has %d bytes", size)
+		}
 		for _, r := range w.Rows {
 			if b, is := r.Value.(Batch); is {
 				for i, rec := range b.Records {
@@ -235,14 +251,14 @@ func TestGraphsThatAreRefused(t *testing.T) {
 		work Work
 		why  string
 	}{
-		{Work{Parts: [][]byte{make([]byte, MaxReturned+1)}}, "p: it has returned a workflow of 65537 bytes, more than 65536"},
+		{Work{Parts: CutForm(make([]byte, MaxReturned+1))}, fmt.Sprintf("p: it has returned a workflow of %d bytes, more than %d", MaxReturned+1, MaxReturned)},
 		{Work{Graph: &Graph{Tasks: make([]Task, 2)}}, "p: it has returned a workflow: "},
 		{Work{Parts: [][]byte{[]byte("x")}}, "p: it has returned a workflow that cannot be read: it is broken"},
 		{*simple(t, "x! nd; y! nd"), "p: expand: the graph that p returns has several results"},
 	} {
 		d := started(t, "p nd expands")
 		d.c.cfg.Work = func([][]byte) (*Work, error) { return nil, fmt.Errorf("it is broken") }
-		if len(c.why) > 50 && strings.Contains(c.why, "65537") {
+		if len(c.why) > 50 && strings.Contains(c.why, "more than") {
 			d.c.cfg.Work = func([][]byte) (*Work, error) { return simple(t, "x"), nil }
 		}
 		n, o := d.order()
@@ -344,7 +360,7 @@ func TestLargeRecordsAreCut(t *testing.T) {
 			t.Errorf("a write has %d bytes", size)
 		}
 	}
-	all := whole(part)
+	all := Whole(part)
 	if len(all) != 3 || !slices.Equal(all[0].(Recovering).Set, set) || !all[0].(Recovering).Loss || writes < 2 {
 		t.Errorf("%d records in %d writes", len(all), writes)
 	}
