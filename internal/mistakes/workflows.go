@@ -14,6 +14,4 @@ var inWorkflows = []Mistake{
 		"node/workflow/belongings.go", "if !last || r.Results {", "if !last {"),
 	mistake(Workflows, "a node keeps what a run has left that has ended",
 		"node/workflow/belongings.go", "objects = append(objects, drop(b.objects, r)...)", "_ = drop(b.objects, r)"),
-	mistake(Workflows, "objects of two attempts of a task have one name",
-		"node/workflow/belongings.go", "	if deterministic {\n\t\treturn fmt", "	if deterministic || made.Number > 0 {\n\t\treturn fmt"),
 }

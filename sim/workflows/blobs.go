@@ -152,11 +152,20 @@ func (h *host) putAgain(from phalanx.NodeID, m flow.Restore) {
 	})
 }
 
-// wish has an object put again of which only checkpoints are left.
-func (h *host) wish(run core.UID, l core.Located, then func(flow.Granted)) {
+// wish has an object put again of which only checkpoints are left, until unwish.
+func (h *host) wish(run core.UID, l core.Located, then func(flow.Granted)) (number uint64) {
 	h.number++
 	h.wishes[h.number] = then
 	h.restore(flow.Wish{Number: h.number, Blob: flow.BlobOf(run, l), Object: flow.InputID(run, l), Size: l.Output.Size, Digest: l.Output.Digest, Disks: l.Disks})
+	return h.number
+}
+
+// unwish says that nobody waits for it any more.
+func (h *host) unwish(number uint64) {
+	if h.wishes[number] != nil {
+		delete(h.wishes, number)
+		h.restore(flow.Unwished{Number: number})
+	}
 }
 
 // restore gives the wishes for objects an event, and carries out its effects.

@@ -14,6 +14,7 @@ import (
 func (h *host) rebirth(self phalanx.NodeID) {
 	h.life++
 	for _, a := range h.sortedAttempts() {
+		h.unwish(a.wished)
 		a.cancel()
 	}
 	clear(h.attempts)
@@ -145,6 +146,7 @@ type attempt struct {
 
 	bytes            map[phalanx.ObjectID][]byte // of inputs that are objects
 	missing, unsaved []core.Blob                 // inputs that cannot be had
+	wished           uint64                      // the last input that was to be put again
 }
 
 func (h *host) sortedAttempts() []*attempt {
@@ -200,6 +202,7 @@ func (a *attempt) end(ev core.AttemptEnded) {
 		return
 	}
 	a.ended = true
+	h.unwish(a.wished)
 	if a.life != h.life {
 		return
 	}

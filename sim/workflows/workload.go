@@ -317,9 +317,12 @@ func (l *workload) read(r *run, then func()) {
 		then()
 		return
 	}
-	h, over := s.hosts[p], false
+	h, over, wished := s.hosts[p], false, uint64(0)
 	finish := func(read bool) {
 		if !over {
+			if !h.over {
+				h.unwish(wished)
+			}
 			over, r.read = true, r.read || read
 			then()
 		}
@@ -336,7 +339,7 @@ func (l *workload) read(r *run, then func()) {
 		h.get(flow.InputID(r.uid, o), func(b []byte, gone bool) {
 			switch {
 			case gone:
-				h.wish(r.uid, o, func(g flow.Granted) {
+				wished = h.wish(r.uid, o, func(g flow.Granted) {
 					if g.Err != nil && !r.forgotten() {
 						s.Fail("(7) output %d of %s cannot be read: %v", o.Task, r.id, g.Err)
 					}
