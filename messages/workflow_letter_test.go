@@ -55,7 +55,7 @@ var (
 		workflow.Busy{Epoch: 9, ID: anID},
 		aReport,
 		workflow.Beaten{Epoch: 9, ID: anID, Progress: []byte("half")},
-		workflow.Waits{Epoch: 9, ID: anID, On: true}, workflow.Waits{Epoch: 9, ID: anID},
+		workflow.Waits{Epoch: 9, ID: anID, On: true},
 		workflow.Keeps{Epoch: 9, Runs: []workflow.UID{aUID}},
 		workflow.BlobWritten{Epoch: 9, Blob: aBlob, Disk: "d", Failed: "f", Missing: true},
 		workflow.Freed{Epoch: 9, Serial: 1},
