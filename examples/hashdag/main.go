@@ -13,6 +13,8 @@ import (
 	"os"
 	"os/signal"
 	"time"
+
+	"github.com/phalanx-go/phalanx/examples/internal/workers"
 )
 
 // options say what to do.
@@ -25,8 +27,8 @@ type options struct {
 }
 
 func main() {
-	if as := os.Getenv(workerVar); as != "" {
-		if err := beWorker(as); err != nil {
+	if workers.Is() {
+		if err := workers.Be(tasks); err != nil {
 			fmt.Fprintln(os.Stderr, "hashdag worker:", err)
 			os.Exit(1)
 		}

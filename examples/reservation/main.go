@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx/examples/internal/workers"
+	"github.com/phalanx-go/phalanx/internal/reservation"
 )
 
 // options say what to do.
@@ -41,7 +42,7 @@ func child() (is bool, err error) {
 	case isStore():
 		return true, beStore(os.Getenv(storeVar))
 	case workers.Is():
-		return true, workers.Be(outside.tasks)
+		return true, workers.Be(reservation.Outside.Tasks)
 	}
 	return false, nil
 }
