@@ -17,9 +17,12 @@ type Outside struct {
 }
 
 // Tasks returns the tasks of all stages.
-func (o Outside) Tasks() *workflow.Registry {
+func (o Outside) Tasks() *workflow.Registry { return workflow.Tasks(o.All()...) }
+
+// All is Tasks, for a registry that has others as well.
+func (o Outside) All() []workflow.AnyTask {
 	p := o.Program()
-	return workflow.Tasks(p.begin, p.take, p.goOn, p.lock, p.reserve, p.finish)
+	return []workflow.AnyTask{p.begin, p.take, p.goOn, p.lock, p.reserve, p.finish}
 }
 
 // Program returns the tasks. Where nothing is said of a task the store repeats its answer under the task's key, or the

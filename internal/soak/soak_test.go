@@ -1,6 +1,8 @@
 package soak_test
 
 import (
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -13,13 +15,24 @@ import (
 	"github.com/phalanx-go/phalanx/internal/soak"
 )
 
-// nodeVar makes the test binary a node with this name and these seeds.
-const nodeVar = "PHALANX_SOAK_NODE"
+// These make the test binary a node: one with this name and these seeds, or one of workflows.
+const (
+	nodeVar     = "PHALANX_SOAK_NODE"
+	workflowVar = "PHALANX_SOAK_WORKFLOW_NODE"
+)
 
 func TestMain(m *testing.M) {
 	if node := os.Getenv(nodeVar); node != "" {
 		all := strings.Split(node, ",")
 		if err := soak.Node(all[0], all[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if node := os.Getenv(workflowVar); node != "" {
+		var w soak.WorkflowNode
+		if err := errors.Join(json.Unmarshal([]byte(node), &w), w.Run()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -34,6 +47,13 @@ func command(name string, seeds []string) *exec.Cmd {
 	return cmd
 }
 
+func workflowCommand(n soak.WorkflowNode) *exec.Cmd {
+	as, _ := json.Marshal(n) // always can be
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), workflowVar+"="+string(as))
+	return cmd
+}
+
 var long = flag.Bool("soak", false, "run processes under random faults for half a minute")
 
 func TestSoak(t *testing.T) {
@@ -41,6 +61,22 @@ func TestSoak(t *testing.T) {
 		t.Skip("only with -soak")
 	}
 	res, err := soak.Run(t.Context(), soak.Config{Nodes: 5, For: 25 * time.Second, Seed: 2, Command: command,
+		Log: func(s string) { t.Log(s) }})
+	if err != nil {
+		t.Error(err)
+	}
+	if !res.OK {
+		t.Errorf("%s\n%s", strings.Join(res.Wrong, "\n"), strings.Join(res.Events, "\n"))
+	}
+	t.Logf("%+v", res)
+}
+
+// TestSoakWorkflows has each kind of fault that this process can cause happen.
+func TestSoakWorkflows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	res, err := soak.RunWorkflows(t.Context(), soak.WorkflowConfig{Nodes: 4, For: 10 * time.Second, Seed: 2, Command: workflowCommand,
 		Log: func(s string) { t.Log(s) }})
 	if err != nil {
 		t.Error(err)
