@@ -27,6 +27,7 @@ type soakConfig struct {
 	seed      uint64
 	workflows bool
 	faults    []string // of workflows; nil: all that this machine can cause
+	next      string   // another build, to which nodes of workflows are upgraded
 }
 
 // The limits of the flags of soak. A machine does not carry more nodes well.
@@ -61,7 +62,9 @@ random, whose hash must be that of a plain run and each of whose effects must be
 and trips on a store with locks, whose books must balance. The driver keeps the
 effects. It kills processes (kill), stops them for shorter and longer than it takes others to
 notice (stop), kills all at once and starts them again (restart), and empties one disk of the
-ledger and waits until another one has taken its place (disk). As root it also cuts
+ledger and waits until another one has taken its place (disk). It upgrades node after
+node to another version of a task (upgrade), and has runs of the old version go on with
+the new one. As root it also cuts
 links (cut) and has a disk be full (full). A run must end within 3 minutes. Every minute all
 runs must have been forgotten everywhere, and memory and folders must not have grown.
 Four of the nodes have a folder.
@@ -101,6 +104,7 @@ the choices; their effects depend on timing, too.`,
 	cmd.Flags().Uint64Var(&cfg.seed, "seed", 0, "seed of all choices (default another one each time)")
 	cmd.Flags().BoolVar(&cfg.workflows, "workflows", false, "soak workflows in place of the store")
 	cmd.Flags().StringSliceVar(&cfg.faults, "faults", nil, "with --workflows: the kinds of faults (default all that this machine can cause)")
+	cmd.Flags().StringVar(&cfg.next, "next", "", "with --workflows: another build of this program, which nodes run after every other upgrade (default this one)")
 	cmd.AddCommand(a.soakNodeCommand())
 	return cmd
 }

@@ -18,6 +18,10 @@ func (a *app) soakWorkflows(ctx context.Context, cfg soakConfig) error {
 		res, err := soak.RunWorkflows(ctx, soak.WorkflowConfig{Nodes: cfg.nodes, For: cfg.time, Seed: cfg.seed, Faults: cfg.faults,
 			Command: func(n soak.WorkflowNode) *exec.Cmd {
 				as, _ := json.Marshal(n) // always can be
+				exe := exe
+				if cfg.next != "" && n.Build%2 == 1 {
+					exe = cfg.next
+				}
 				return a.soakNode(exe, "--workflows="+string(as))
 			},
 			Report: func(p soak.WorkflowProgress) { said(p.At, p) }})
@@ -30,7 +34,7 @@ func soakWorkflowsText(w io.Writer, r soak.WorkflowResult) {
 	for _, e := range r.Events {
 		fmt.Fprintln(w, e)
 	}
-	fmt.Fprintf(w, "runs         %s, %d of them with all effects checked; %d were stuck and resumed\n", soak.Counts(r.Runs), r.Checked, r.Resumed)
+	fmt.Fprintf(w, "runs         %s, %d of them with all effects checked; %d were stuck and resumed, %d went on with another version of a task\n", soak.Counts(r.Runs), r.Checked, r.Resumed, r.Upgraded)
 	fmt.Fprintf(w, "calls        %d; repeated: %s\n", r.Calls, soak.Counts(r.Errors))
 	fmt.Fprintf(w, "faults       %s\n", soak.Counts(r.Faults))
 	for _, name := range slices.Sorted(maps.Keys(r.End)) {

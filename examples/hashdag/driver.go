@@ -17,6 +17,9 @@ import (
 // disks is how many workers have folders.
 const disks = 3
 
+// version is that of the task.
+const version = 1
+
 // result is how a run went.
 type result struct {
 	Hash     string  `json:"hash"`
@@ -26,7 +29,7 @@ type result struct {
 	Seconds  float64 `json:"seconds"`
 }
 
-func tasks(o hashdag.Outside) *workflow.Registry { return workflow.Tasks(o.Task(1)) }
+func tasks(o hashdag.Outside) *workflow.Registry { return workflow.Tasks(o.Task(version)) }
 
 // run is the whole example.
 func run(ctx context.Context, out io.Writer, o options) (r result, err error) {
@@ -62,7 +65,7 @@ func run(ctx context.Context, out io.Writer, o options) (r result, err error) {
 	say("%d tasks on %d worker processes%s\n", o.tasks, o.workers, kills)
 	reads := hashdag.Edges(o.tasks, o.seed)
 	begin := time.Now()
-	w, err := workflow.Start(crew.Context(), crew.Node(), "hashdag", hashdag.Workflow(reads))
+	w, err := workflow.Start(crew.Context(), crew.Node(), "hashdag", hashdag.Workflow(reads, version))
 	if err != nil {
 		return r, err
 	}

@@ -58,9 +58,12 @@ func Plain(reads [][]int) []string {
 	return made
 }
 
-// Workflow is the same as a workflow.
-func Workflow(reads [][]int) workflow.Step[string] {
-	mix := workflow.Named2[int, []string, string]("mix", 1)
+// Name is that of the task.
+const Name = "mix"
+
+// Workflow is the same as a workflow, of a version of the task.
+func Workflow(reads [][]int, version int) workflow.Step[string] {
+	mix := workflow.Named2[int, []string, string](Name, version)
 	steps := make([]workflow.Step[string], len(reads))
 	for v, us := range reads {
 		inputs := make([]workflow.Arg[string], len(us))

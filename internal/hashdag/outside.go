@@ -36,7 +36,7 @@ func NewOutside(dir string, every int) (Outside, error) {
 
 // Task is the function of the workflow. It is idempotent: the file of a key is created once. All versions make the same.
 func (o Outside) Task(version int) workflow.F2[int, []string, string] {
-	return workflow.Func2("mix", version, func(c workflow.Context, number int, inputs []string) (string, error) {
+	return workflow.Func2(Name, version, func(c workflow.Context, number int, inputs []string) (string, error) {
 		sum := hash(number, inputs)
 		when, err := o.attempt()
 		if err != nil {

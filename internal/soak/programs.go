@@ -15,12 +15,13 @@ import (
 
 // program is a run that the driver has nodes start and look at: hashes of tasks at random, or a trip.
 type program struct {
-	ID    string
-	Tasks int                // of the hashes
-	Seed  uint64             // of their graph
-	Trip  *reservation.Trip  `json:",omitempty"`
-	Stage int                // of the trip
-	With  *workflow.Function `json:",omitempty"` // of a resume: takes the place of another version
+	ID      string
+	Tasks   int                // of the hashes
+	Seed    uint64             // of their graph
+	Version int                // of their task
+	Trip    *reservation.Trip  `json:",omitempty"`
+	Stage   int                // of the trip
+	With    *workflow.Function `json:",omitempty"` // of a resume: takes the place of another version
 }
 
 // runState is what a node says of runs.
@@ -52,7 +53,7 @@ func (s *server) run(ctx context.Context, do string, p program, is *runState) (e
 	switch do {
 	case "start", "await":
 		if p.Trip == nil {
-			return follow(ctx, s.node, do, p.ID, func() workflow.Step[string] { return hashdag.Workflow(hashdag.Edges(p.Tasks, p.Seed)) }, is)
+			return follow(ctx, s.node, do, p.ID, func() workflow.Step[string] { return hashdag.Workflow(hashdag.Edges(p.Tasks, p.Seed), p.Version) }, is)
 		}
 		flow := func() workflow.Step[reservation.Booking] {
 			return reservation.Stages[p.Stage].Flow(s.world.Trips.Program(), *p.Trip)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -83,6 +84,32 @@ func TestSoakWorkflows(t *testing.T) {
 	}
 	if !res.OK {
 		t.Errorf("%s\n%s", strings.Join(res.Wrong, "\n"), strings.Join(res.Events, "\n"))
+	}
+	t.Logf("%+v", res)
+}
+
+// TestUpgrade has node after node come back with another version of a task, and with another environment, while runs go on. Runs
+// that no node could execute any more go on with the new version.
+func TestUpgrade(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	var mu sync.Mutex
+	builds := map[int]int{}
+	res, err := soak.RunWorkflows(t.Context(), soak.WorkflowConfig{Nodes: 4, For: 2 * time.Second, Seed: 1, Faults: []string{"upgrade"},
+		Command: func(n soak.WorkflowNode) *exec.Cmd {
+			mu.Lock()
+			defer mu.Unlock()
+			builds[n.Build]++
+			cmd := workflowCommand(n)
+			cmd.Env = append(cmd.Env, fmt.Sprint("PHALANX_SOAK_BUILD=", n.Build))
+			return cmd
+		}, Log: func(s string) { t.Log(s) }})
+	if err != nil {
+		t.Error(err)
+	}
+	if !res.OK || res.Upgraded == 0 || builds[0] != 4 || builds[1] != 4 {
+		t.Errorf("%d runs went on with another version, starts of builds: %v: %s\n%s", res.Upgraded, builds, strings.Join(res.Wrong, "\n"), strings.Join(res.Events, "\n"))
 	}
 	t.Logf("%+v", res)
 }

@@ -46,7 +46,7 @@ func (w *workflows) serveStore(socket string) (stop func() error, err error) {
 // hash starts one run of hashes after the other until ctx ends, and checks them.
 func (w *workflows) hash(ctx context.Context, rng *rand.Rand) {
 	for ctx.Err() == nil && !w.broken() {
-		p := program{ID: w.newID("hash"), Tasks: 1 + rng.IntN(dagTasks), Seed: rng.Uint64()}
+		p := program{ID: w.newID("hash"), Tasks: 1 + rng.IntN(dagTasks), Seed: rng.Uint64(), Version: w.present()}
 		uid, result, ok := w.follow(rng, "hash", p)
 		if !ok {
 			return
@@ -61,6 +61,13 @@ func (w *workflows) hash(ctx context.Context, rng *rand.Rand) {
 		w.checks = append(w.checks, done{p.ID, uid, sums})
 		w.mu.Unlock()
 	}
+}
+
+// present returns the version of the task that hashes, of runs that begin now.
+func (w *workflows) present() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.version
 }
 
 func (w *workflows) newID(kind string) string {
@@ -122,7 +129,7 @@ func (w *workflows) follow(rng *rand.Rand, kind string, p program) (uid string, 
 				}
 				break
 			}
-			if do == "forget" && l.Kind == phalanx.ErrNotFound { // by the call before, whose answer was lost
+			if do == "forget" && (l.Kind == phalanx.ErrNotFound || l.Kind == phalanx.ErrDeleted) { // by the call before, whose answer was lost
 				break
 			}
 			if answered && !again(l.Kind) {
@@ -175,21 +182,29 @@ func (w *workflows) call(rng *rand.Rand, do string, p program) (l line, answered
 	return l, answered
 }
 
-// unstick has a run go on that waits since a task has lost its process too often, as somebody on call would. It returns false if
+// unstick has a run go on that waits since a task has lost its process too often, or since no node has
+// its version of a task any more, as somebody on call would. It returns false if
 // the run waits for anything else.
 func (w *workflows) unstick(rng *rand.Rand, p program) bool {
 	l, answered := w.call(rng, "look", p)
-	if !answered || l.Kind != 0 || l.Run == nil || l.Run.Status == nil || l.Run.Status.State != workflow.Waiting {
+	if !answered || l.Kind != 0 || l.Run == nil || l.Run.Status == nil {
 		return true
 	}
-	if s := l.Run.Status; len(s.Lost) > 0 {
+	how := &w.res.Resumed
+	switch s, now := l.Run.Status, w.present(); {
+	case len(s.Lost) > 0:
 		w.fail(fmt.Errorf("%s has lost %v, although no two disks were lost: %s", p.ID, s.Lost, s.Why))
 		return false
+	case p.Trip == nil && p.Version != now && len(s.Lacks) > 0:
+		p.With, how = &workflow.Function{Name: hashdag.Name, Version: now}, &w.res.Upgraded
+	case s.State != workflow.Waiting:
+		return true
+	default:
+		w.tell("%s is stuck: %s", p.ID, s.Why)
 	}
-	w.tell("%s is stuck: %s", p.ID, l.Run.Status.Why)
 	if l, answered = w.call(rng, "resume", p); answered && l.Kind == 0 {
 		w.mu.Lock()
-		w.res.Resumed++
+		*how++
 		w.mu.Unlock()
 	}
 	return true

@@ -18,23 +18,24 @@ const (
 	restarted = "restart" // all processes are killed at once
 	emptied   = "disk"    // the process is killed, and its folder is empty when it starts again
 	full      = "full"    // disk
+	upgraded  = "upgrade" // of node after node
 )
 
 // WorkflowFaults are the kinds of faults of RunWorkflows.
-var WorkflowFaults = []string{killed, stopped, cut, restarted, emptied, full}
+var WorkflowFaults = []string{killed, stopped, cut, restarted, emptied, full, upgraded}
 
 // shares are how often a kind happens, relative to the others. A disk takes 20 s to be replaced.
-var shares = map[string]int{killed: 30, stopped: 30, cut: 20, restarted: 10, emptied: 3, full: 7}
+var shares = map[string]int{killed: 30, stopped: 30, cut: 20, restarted: 10, emptied: 3, full: 7, upgraded: 3}
 
-// nemesis causes one fault after the other until ctx ends, and returns when the cluster has recovered.
+// nemesis causes one fault after the other until ctx ends, one at least, and returns when the cluster has recovered.
 func (w *workflows) nemesis(ctx context.Context, rng *rand.Rand) {
-	for {
-		pause(ctx, 300*time.Millisecond+milliseconds(rng, 2000))
-		if ctx.Err() != nil || w.broken() || len(w.kinds) == 0 {
-			return
-		}
+	pause(ctx, 300*time.Millisecond+milliseconds(rng, 700))
+	for w.ctx.Err() == nil && len(w.kinds) > 0 {
 		if err := w.strike(rng); err != nil {
 			w.fail(err)
+			return
+		}
+		if pause(ctx, 300*time.Millisecond+milliseconds(rng, 2000)); ctx.Err() != nil {
 			return
 		}
 	}
@@ -53,9 +54,12 @@ func (w *workflows) strike(rng *rand.Rand) error {
 		h = w.hosts[rng.IntN(diskNodes)]
 	}
 	hit := []*host{h}
-	if kind == restarted {
+	if kind == restarted || kind == upgraded {
 		hit = w.hosts
 	}
+	w.mu.Lock()
+	w.res.Faults[kind]++
+	w.mu.Unlock()
 	var windows []*window
 	for _, h := range hit {
 		windows = append(windows, w.faults.begin(h.node.Name, kind, w.clock()))
@@ -119,6 +123,8 @@ func (w *workflows) inflict(rng *rand.Rand, kind string, h *host) error {
 		return w.cutOff(rng, h)
 	case full:
 		return w.fill(rng, h)
+	case upgraded:
+		return w.upgrade()
 	}
 	return fmt.Errorf("there is no fault %q", kind)
 }
@@ -220,4 +226,47 @@ func (w *workflows) revive(hit []*host) error {
 		dead = append(dead, h)
 	}
 	return w.startAll(dead)
+}
+
+// upgrade starts node after node again, as another build whose task has another version. Runs go on meanwhile. All leave but the last
+// one, which is killed.
+func (w *workflows) upgrade() error {
+	w.mu.Lock()
+	version := w.version + 1
+	w.mu.Unlock()
+	for i, h := range w.hosts {
+		w.tell("%s ends, and comes back with version %d of the task", h.node.Name, version)
+		if i < len(w.hosts)-1 {
+			if err := w.leave(h); err != nil {
+				return err
+			}
+		} else { // which leaves runs behind that nobody can execute
+			if err := w.kill(h); err != nil {
+				return err
+			}
+			w.mu.Lock()
+			w.version = version
+			w.mu.Unlock()
+		}
+		h.node.Versions, h.node.Build = []int{version}, h.node.Build+1
+		if err := w.start(h); err != nil {
+			return err
+		}
+		if why := w.whole(); why != "" {
+			return fmt.Errorf("after the upgrade of %s the cluster has not recovered: %s", h.node.Name, why)
+		}
+	}
+	return nil
+}
+
+// leave has a process leave in good order.
+func (w *workflows) leave(h *host) error {
+	p := h.running()
+	p.Ask()
+	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
+	defer cancel()
+	if err := p.Wait(ctx); err != nil {
+		return fmt.Errorf("%s did not leave in good order: %w: %s", h.node.Name, err, p.errors.String())
+	}
+	return nil
 }

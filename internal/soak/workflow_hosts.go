@@ -120,7 +120,15 @@ func (w *workflows) endHosts() {
 
 // whole waits until the cluster could be hit again, and returns why it could not, or "".
 func (w *workflows) whole() (why string) {
-	if w.eventually(wholePatience, func() bool { why = w.lacks(); return why == "" }) {
+	long := w.clock() + 10*time.Second
+	whole := w.eventually(wholePatience, func() bool {
+		if why = w.lacks(); why != "" && w.clock() > long {
+			w.tell("the cluster has not recovered yet: %s", why)
+			long = w.clock() + 10*time.Second
+		}
+		return why == ""
+	})
+	if whole {
 		return ""
 	}
 	return why

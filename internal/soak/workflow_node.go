@@ -24,6 +24,7 @@ type WorkflowNode struct {
 	Effects  string   // folder outside of the cluster
 	Store    string   // socket of the store of trips
 	Versions []int    // of the task that hashes
+	Build    int      // how often the node was upgraded
 }
 
 const (

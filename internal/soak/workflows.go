@@ -46,20 +46,21 @@ const (
 // workflows is one run.
 type workflows struct {
 	*driving
-	cfg    WorkflowConfig
-	dir    string
-	world  hashdag.Outside
-	bed    *bed.Bed // nil: the processes are on loopback
-	hosts  []*host
-	kinds  []string        // of faults, that happen
-	lost   map[string]bool // disks that were emptied
-	runs   int             // that have begun
-	age    int             // of the next trip
-	checks []done          // of this round
-	told   map[string]reservation.Booking
-	store  *reservation.Store // of this round
-	first  map[*process]Figures
-	res    WorkflowResult // mu guards it, and runs, age, checks and told
+	cfg     WorkflowConfig
+	dir     string
+	world   hashdag.Outside
+	bed     *bed.Bed // nil: the processes are on loopback
+	hosts   []*host
+	kinds   []string        // of faults, that happen
+	lost    map[string]bool // disks that were emptied
+	version int             // of the task that hashes, of runs that begin
+	runs    int             // that have begun
+	age     int             // of the next trip
+	checks  []done          // of this round
+	told    map[string]reservation.Booking
+	store   *reservation.Store // of this round
+	first   map[*process]Figures
+	res     WorkflowResult // mu guards it, and version, runs, age, checks and told
 }
 
 // RunWorkflows soaks workflows: programs run again and again while their nodes are hit. It returns an error if it could
@@ -73,8 +74,8 @@ func RunWorkflows(ctx context.Context, cfg WorkflowConfig) (res WorkflowResult, 
 			return res, &phalanx.Error{Op: "soak", Kind: phalanx.ErrInvalid, Err: fmt.Errorf("there is no fault %q: %s", kind, strings.Join(WorkflowFaults, ", "))}
 		}
 	}
-	w := &workflows{driving: newDriving(ctx, cfg.Log), cfg: cfg, told: map[string]reservation.Booking{}, first: map[*process]Figures{}, lost: map[string]bool{}}
-	w.res = WorkflowResult{Nodes: cfg.Nodes, Seed: cfg.Seed, Runs: map[string]int{}, Errors: map[string]int{}, Slowest: map[string]float64{}}
+	w := &workflows{driving: newDriving(ctx, cfg.Log), cfg: cfg, told: map[string]reservation.Booking{}, first: map[*process]Figures{}, lost: map[string]bool{}, version: 1}
+	w.res = WorkflowResult{Nodes: cfg.Nodes, Seed: cfg.Seed, Runs: map[string]int{}, Faults: map[string]int{}, Errors: map[string]int{}, Slowest: map[string]float64{}}
 	defer w.cancel()
 	stolen := steal.Total()
 	close, err := w.open()
@@ -95,7 +96,7 @@ func RunWorkflows(ctx context.Context, cfg WorkflowConfig) (res WorkflowResult, 
 	reporting()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.res.Wrong, w.res.Faults, w.res.Seconds = w.wrong, w.faults.copyCounts(), w.clock().Seconds()
+	w.res.Wrong, w.res.Seconds = w.wrong, w.clock().Seconds()
 	w.res.Stolen = steal.Share(steal.Total()-stolen, w.clock())
 	w.res.OK = err == nil && len(w.wrong) == 0
 	if err == nil {
@@ -175,19 +176,19 @@ func (w *workflows) run() error {
 		return fmt.Errorf("the cluster does not form: %s", why)
 	}
 	rng := rand.New(rand.NewPCG(w.cfg.Seed, 0))
-	start := w.clock()
-	for round := 0; ; round++ {
+	if err := w.round(rng, min(warmUp, w.cfg.For/4), false); err != nil {
+		return err
+	}
+	for start := w.clock(); !w.broken(); {
 		length := min(roundLength, w.cfg.For-(w.clock()-start))
-		if round == 0 {
-			length = min(warmUp, w.cfg.For/4)
-		}
-		if w.broken() || round > 0 && length < time.Second {
+		if length < time.Second {
 			return nil
 		}
-		if err := w.round(rng, length, round > 0); err != nil {
+		if err := w.round(rng, length, true); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // round works for a while, then comes to rest.
@@ -196,9 +197,11 @@ func (w *workflows) round(rng *rand.Rand, length time.Duration, faulty bool) err
 	w.told, w.checks = map[string]reservation.Booking{}, nil
 	w.store = reservation.NewStore(reservation.AllRows(tripsOfEach), seatsOfEach)
 	w.mu.Unlock()
-	working, cancel := context.WithTimeout(w.ctx, length)
+	striking, end := context.WithTimeout(w.ctx, length)
+	defer end()
+	working, cancel := context.WithCancel(w.ctx) // until the cluster has recovered
 	defer cancel()
-	var clients, striking sync.WaitGroup
+	var clients sync.WaitGroup
 	for range hashers {
 		mine := rand.New(rand.NewPCG(rng.Uint64(), 1))
 		clients.Go(func() { w.hash(working, mine) })
@@ -208,10 +211,10 @@ func (w *workflows) round(rng *rand.Rand, length time.Duration, faulty bool) err
 		clients.Go(func() { w.travel(working, mine) })
 	}
 	if faulty {
-		mine := rand.New(rand.NewPCG(rng.Uint64(), 2))
-		striking.Go(func() { w.nemesis(working, mine) })
+		w.nemesis(striking, rand.New(rand.NewPCG(rng.Uint64(), 2)))
 	}
-	striking.Wait()
+	<-striking.Done()
+	cancel()
 	clients.Wait()
 	if w.broken() {
 		return nil
