@@ -78,6 +78,8 @@ the choices; their effects depend on timing, too.`,
 		switch {
 		case cfg.faults != nil && !cfg.workflows:
 			return invalid("--faults is only for --workflows")
+		case cfg.next != "" && !cfg.workflows:
+			return invalid("--next is only for --workflows")
 		case cfg.nodes < soak.MinNodes || cfg.nodes > soakMost:
 			return invalid("--nodes: %d are not %d to %d", cfg.nodes, soak.MinNodes, soakMost)
 		case cfg.time < soakShortest:
