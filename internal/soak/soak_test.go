@@ -55,7 +55,7 @@ func workflowCommand(n soak.WorkflowNode) *exec.Cmd {
 	return cmd
 }
 
-var long = flag.Bool("soak", false, "run processes under random faults for half a minute")
+var long = flag.Bool("soak", false, "run processes under random faults for minutes")
 
 func TestSoak(t *testing.T) {
 	if !*long {
@@ -72,17 +72,21 @@ func TestSoak(t *testing.T) {
 	t.Logf("%+v", res)
 }
 
-// TestSoakWorkflows has each kind of fault that this process can cause happen.
+// TestSoakWorkflows has faults happen after which the cluster recovers soon; with -soak each kind that this process can cause.
 func TestSoakWorkflows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
-	res, err := soak.RunWorkflows(t.Context(), soak.WorkflowConfig{Nodes: 4, For: 10 * time.Second, Seed: 2, Command: workflowCommand,
+	lasts, kinds := 8*time.Second, []string{"kill", "stop", "restart"}
+	if *long {
+		lasts, kinds = 2*time.Minute, nil
+	}
+	res, err := soak.RunWorkflows(t.Context(), soak.WorkflowConfig{Nodes: 4, For: lasts, Seed: 2, Faults: kinds, Command: workflowCommand,
 		Log: func(s string) { t.Log(s) }})
 	if err != nil {
 		t.Error(err)
 	}
-	if !res.OK {
+	if !res.OK || len(res.Runs) != 2 || len(res.Faults) == 0 {
 		t.Errorf("%s\n%s", strings.Join(res.Wrong, "\n"), strings.Join(res.Events, "\n"))
 	}
 	t.Logf("%+v", res)

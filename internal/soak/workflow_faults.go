@@ -25,7 +25,7 @@ const (
 var WorkflowFaults = []string{killed, stopped, cut, restarted, emptied, full, upgraded}
 
 // shares are how often a kind happens, relative to the others. A disk takes 20 s to be replaced.
-var shares = map[string]int{killed: 30, stopped: 30, cut: 20, restarted: 10, emptied: 3, full: 7, upgraded: 3}
+var shares = map[string]int{killed: 30, stopped: 30, cut: 20, restarted: 10, emptied: 8, full: 7, upgraded: 3}
 
 // nemesis causes one fault after the other until ctx ends, one at least, and returns when the cluster has recovered.
 func (w *workflows) nemesis(ctx context.Context, rng *rand.Rand) {
