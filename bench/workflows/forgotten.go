@@ -25,7 +25,7 @@ type forgotten struct {
 }
 
 const (
-	warmed        = 1000 // runs before the first look
+	warmed        = 5000 // runs before the first look
 	forgetClients = 128
 )
 
