@@ -83,12 +83,17 @@ func (o Outside) attempt() (death, error) {
 
 // effect creates the file of a key, whole or not at all.
 func (o Outside) effect(key string, number int, sum string) error {
-	name := strings.ReplaceAll(key, "/", "-")
-	temporary := filepath.Join(o.effects(), fmt.Sprintf(".%s-%d", name, os.Getpid()))
+	run, task, _ := strings.Cut(key, "/")
+	name := strings.ReplaceAll(task, "/", "-")
+	dir := filepath.Join(o.effects(), run)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	temporary := filepath.Join(dir, fmt.Sprintf(".%s-%d", name, os.Getpid()))
 	if err := os.WriteFile(temporary, fmt.Appendf(nil, "%d %s", number, sum), 0o644); err != nil {
 		return err
 	}
-	if err := os.Link(temporary, filepath.Join(o.effects(), name)); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Link(temporary, filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return os.Remove(temporary)
@@ -106,16 +111,17 @@ func (o Outside) Count() (int, error) {
 // Check returns an error unless each task of a run has taken effect once, with the hash that it has in a plain run. The run is
 // named by its uid, with which the keys of its tasks begin.
 func (o Outside) Check(run string, sums []string) error {
-	files, err := os.ReadDir(o.effects())
-	if err != nil {
+	dir := filepath.Join(o.effects(), run)
+	files, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	seen := make([]bool, len(sums))
 	for _, f := range files {
-		if !strings.HasPrefix(f.Name(), run+"-") {
-			continue // of another run, or of an attempt that has died
+		if strings.HasPrefix(f.Name(), ".") {
+			continue // of an attempt that has died
 		}
-		b, err := os.ReadFile(filepath.Join(o.effects(), f.Name()))
+		b, err := os.ReadFile(filepath.Join(dir, f.Name()))
 		if err != nil {
 			return err
 		}
@@ -140,10 +146,4 @@ func (o Outside) Check(run string, sums []string) error {
 }
 
 // Forget deletes the effects of a run.
-func (o Outside) Forget(run string) error {
-	files, err := filepath.Glob(filepath.Join(o.effects(), run+"-*"))
-	for _, f := range files {
-		err = errors.Join(err, os.Remove(f))
-	}
-	return err
-}
+func (o Outside) Forget(run string) error { return os.RemoveAll(filepath.Join(o.effects(), run)) }
