@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/internal/poll"
 )
 
@@ -215,5 +217,40 @@ func TestLedgerTellsWhereItIs(t *testing.T) {
 	}
 	poll.Until(t, "a disk is away", func() bool {
 		return holds() == 3 && slices.ContainsFunc(l.Disks, func(d LedgerDisk) bool { return d.Holds && d.Silent > 2*time.Second })
+	})
+}
+
+// A disk that is away for Settings.ReplaceAfter is replaced by one that is there.
+func TestReplaceAfter(t *testing.T) {
+	b := &bedOf{t: t}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		b.join(name, Settings{Dir: t.TempDir(), ReplaceAfter: time.Second})
+	}
+	asked := b.join("e", Settings{})
+	holders := func() (all []phalanx.NodeID, leader phalanx.NodeID) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		l, err := Ledger(ctx, asked)
+		if err != nil {
+			return nil, "" // another node begins to lead
+		}
+		for _, d := range l.Disks {
+			if d.Holds {
+				all = append(all, d.Node)
+			}
+		}
+		return all, l.Leader
+	}
+	var before []phalanx.NodeID
+	var leader phalanx.NodeID
+	poll.Until(t, "three disks hold the ledger", func() bool {
+		before, leader = holders()
+		return len(before) == 3 && !slices.Contains(before, "")
+	})
+	gone := slices.IndexFunc(b.nodes, func(n *cluster.Node) bool { return n.ID() != leader && slices.Contains(before, n.ID()) })
+	die(b.nodes[gone])
+	poll.Until(t, "the fourth disk has taken the place of the one that is away", func() bool {
+		now, _ := holders()
+		return len(now) == 3 && !slices.Contains(now, "") && !slices.Contains(now, b.nodes[gone].ID())
 	})
 }

@@ -3,12 +3,14 @@ package workflow
 import (
 	"fmt"
 	"runtime"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/sirupsen/logrus"
 
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/internal/durable"
+	"github.com/phalanx-go/phalanx/node/ledger"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 	"github.com/phalanx-go/phalanx/workflow/internal/disk"
 	"github.com/phalanx-go/phalanx/workflow/internal/keeper"
@@ -26,6 +28,9 @@ type Settings struct {
 	Tasks *Registry          // that the node can run; nil: none
 	Slots int                // attempts that may run here at once; default twice the number of CPUs
 	Log   logrus.FieldLogger // default: the node's
+	// ReplaceAfter is how long a disk of the ledger may be away until another one takes its place; default 10 min. The node that
+	// leads decides by its own.
+	ReplaceAfter time.Duration
 
 	space      func() (durable.Space, error) // of the disk: tests set it
 	endProcess func(why string)              // tests set it
@@ -76,9 +81,9 @@ func openFolder(s Settings) (f folder) {
 		}
 		f.disk = d
 	}
-	k, err := keeper.New(keeper.Settings{Store: f.disk, Host: s.host})
+	k, err := keeper.New(keeper.Settings{Store: f.disk, Host: s.host, Times: ledger.Config{AwayAfter: max(s.ReplaceAfter, 0)}})
 	if err != nil {
-		panic(fmt.Sprintf("workflow: the settings of the ledger: %v", err)) // they are the defaults
+		panic(fmt.Sprintf("workflow: the settings of the ledger: %v", err)) // they are the defaults, or in their bounds
 	}
 	f.keeper = k
 	return f

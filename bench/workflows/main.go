@@ -7,6 +7,7 @@
 //
 //	go run ./bench/workflows
 //	go run ./bench/workflows --peers --parts start,chain,killed --out bench/results/workflows
+//	go run ./bench/workflows --systems phalanx-3 --forgotten 10000
 package main
 
 import (
@@ -61,6 +62,7 @@ func run() error {
 	lasts := flag.Duration("for", 10*time.Second, "about how long a part takes")
 	rounds := flag.Int("rounds", 5, "kills of the part "+load.Killed)
 	out := flag.String("out", "", "directory for results.json and table.md")
+	forget := flag.Int("forgotten", 0, "measure instead what is left of so many runs, which have ended and were forgotten, of the first system")
 	flag.Parse()
 	chosen := strings.Split(*parts, ",")
 	for _, c := range chosen {
@@ -73,6 +75,9 @@ func run() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	if *forget > 0 {
+		return measureForgotten(context.Background(), strings.Split(*which, ",")[0], dir, *forget)
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return err

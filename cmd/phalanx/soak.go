@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,15 +22,20 @@ import (
 
 // soakConfig has the values of soak's flags.
 type soakConfig struct {
-	nodes int
-	time  time.Duration
-	seed  uint64
+	nodes     int
+	time      time.Duration
+	seed      uint64
+	workflows bool
+	faults    []string // of workflows; nil: all that this machine can cause
+	next      string   // another build, to which nodes of workflows are upgraded
 }
 
 // The limits of the flags of soak. A machine does not carry more nodes well.
 const (
 	soakMost     = 32
 	soakShortest = 4 * time.Second
+
+	workflowNodes = 5 // by default
 )
 
 func (a *app) soakCommand() *cobra.Command {
@@ -51,13 +57,29 @@ without a fault, unless that node or the driver stood still, and if a node canno
 leave in good order, unless the host of a virtual machine gave a fifth of the
 cores' time to others.
 
+With --workflows the processes run workflows, with folders: graphs of up to 100 tasks at
+random, whose hash must be that of a plain run and each of whose effects must be there once,
+and trips on a store with locks, whose books must balance. The driver keeps the
+effects. It kills processes (kill), stops them for shorter and longer than it takes others to
+notice (stop), kills all at once and starts them again (restart), and empties one disk of the
+ledger and waits until another one has taken its place (disk). It upgrades node after
+node to another version of a task (upgrade), and has runs of the old version go on with
+the new one. As root it also cuts
+links (cut) and has a disk be full (full). A run must end within 3 minutes. Every minute all
+runs must have been forgotten everywhere, and memory and folders must not have grown.
+Four of the nodes have a folder.
+
 It prints a line every 10 s. It exits with 0 only if every check passed; else it
 prints the failed checks and the last lines of each process. The seed determines
 the choices; their effects depend on timing, too.`,
-		Example: "  phalanx soak --for 10m\n  phalanx soak --for 1h --nodes 8 --seed 7 -o json",
+		Example: "  phalanx soak --for 10m\n  phalanx soak --for 1h --nodes 8 --seed 7 -o json\n  phalanx soak --workflows --for 1h\n  phalanx soak --workflows --faults restart --for 10m",
 	}
 	cmd.RunE = action(func(ctx context.Context, _ []string) error {
 		switch {
+		case cfg.faults != nil && !cfg.workflows:
+			return invalid("--faults is only for --workflows")
+		case cfg.next != "" && !cfg.workflows:
+			return invalid("--next is only for --workflows")
 		case cfg.nodes < soak.MinNodes || cfg.nodes > soakMost:
 			return invalid("--nodes: %d are not %d to %d", cfg.nodes, soak.MinNodes, soakMost)
 		case cfg.time < soakShortest:
@@ -66,11 +88,25 @@ the choices; their effects depend on timing, too.`,
 		if !cmd.Flags().Changed("seed") {
 			cfg.seed = uint64(rand.Uint32())
 		}
-		return a.soak(ctx, cfg)
+		if !cfg.workflows {
+			return a.soak(ctx, cfg)
+		}
+		for _, f := range cfg.faults {
+			if !slices.Contains(soak.WorkflowFaults, f) {
+				return invalid("--faults: there is no %q, but %s", f, strings.Join(soak.WorkflowFaults, ", "))
+			}
+		}
+		if !cmd.Flags().Changed("nodes") {
+			cfg.nodes = workflowNodes
+		}
+		return a.soakWorkflows(ctx, cfg)
 	})
-	cmd.Flags().IntVar(&cfg.nodes, "nodes", 8, "how many nodes, each a process")
+	cmd.Flags().IntVar(&cfg.nodes, "nodes", 8, "how many nodes, each a process (with --workflows the default is 5)")
 	cmd.Flags().DurationVar(&cfg.time, "for", 10*time.Minute, "how long; calls that run then still end")
 	cmd.Flags().Uint64Var(&cfg.seed, "seed", 0, "seed of all choices (default another one each time)")
+	cmd.Flags().BoolVar(&cfg.workflows, "workflows", false, "soak workflows in place of the store")
+	cmd.Flags().StringSliceVar(&cfg.faults, "faults", nil, "with --workflows: the kinds of faults (default all that this machine can cause)")
+	cmd.Flags().StringVar(&cfg.next, "next", "", "with --workflows: another build of this program, which nodes run after every other upgrade (default this one)")
 	cmd.AddCommand(a.soakNodeCommand())
 	return cmd
 }
@@ -79,19 +115,49 @@ the choices; their effects depend on timing, too.`,
 func (a *app) soakNodeCommand() *cobra.Command {
 	var name string
 	var seeds []string
+	var workflows string
 	cmd := &cobra.Command{
 		Use:    "node",
 		Short:  "A node of a soak, which ends with its parent",
 		Hidden: true,
 		Args:   cobra.NoArgs,
-		RunE:   action(func(context.Context, []string) error { return soak.Node(name, seeds) }),
+		RunE: action(func(context.Context, []string) error {
+			if workflows == "" {
+				return soak.Node(name, seeds)
+			}
+			var n soak.WorkflowNode
+			if err := json.Unmarshal([]byte(workflows), &n); err != nil {
+				return invalid("--workflows: %v", err)
+			}
+			return n.Run()
+		}),
 	}
 	cmd.Flags().StringVar(&name, "name", "", "name of the node")
 	cmd.Flags().StringSliceVar(&seeds, "seeds", nil, "whom to join")
+	cmd.Flags().StringVar(&workflows, "workflows", "", "a node of workflows, as JSON")
 	return cmd
 }
 
 func (a *app) soak(ctx context.Context, cfg soakConfig) error {
+	return a.soaks(cfg, func(exe string, said func(time.Duration, fmt.Stringer)) (any, []string, func(io.Writer), error) {
+		res, err := soak.Run(ctx, soak.Config{Nodes: cfg.nodes, For: cfg.time, Seed: cfg.seed,
+			Command: func(name string, seeds []string) *exec.Cmd {
+				return a.soakNode(exe, "--name="+name, "--seeds="+strings.Join(seeds, ","))
+			},
+			Report: func(p soak.Progress) { said(p.At, p) }})
+		return res, res.Wrong, func(out io.Writer) { soakText(out, res) }, err
+	})
+}
+
+// soakNode is the command of a child process.
+func (a *app) soakNode(exe string, flags ...string) *exec.Cmd {
+	cmd := exec.Command(exe, append([]string{"soak", "node"}, flags...)...)
+	cmd.Env = a.environ
+	return cmd
+}
+
+// soaks reports what run says meanwhile, and its result.
+func (a *app) soaks(cfg soakConfig, run func(exe string, said func(time.Duration, fmt.Stringer)) (res any, wrong []string, text func(io.Writer), err error)) error {
 	exe, err := os.Executable()
 	if err != nil {
 		return err
@@ -102,30 +168,24 @@ func (a *app) soak(ctx context.Context, cfg soakConfig) error {
 	if a.output == "json" { // which is for the result
 		out = a.stderr
 	}
-	said := time.Duration(0)
+	last := time.Duration(0)
 	fmt.Fprintf(out, "%d nodes, for %v, seed %d\n", cfg.nodes, cfg.time, cfg.seed)
-	res, err := soak.Run(ctx, soak.Config{Nodes: cfg.nodes, For: cfg.time, Seed: cfg.seed,
-		Command: func(name string, seeds []string) *exec.Cmd {
-			cmd := exec.Command(exe, "soak", "node", "--name="+name, "--seeds="+strings.Join(seeds, ","))
-			cmd.Env = a.environ
-			return cmd
-		},
-		Report: func(p soak.Progress) {
-			if p.At-said >= soakEvery {
-				said = p.At
-				bar.hide()
-				fmt.Fprintln(out, p)
-			}
-			bar.set(min(int(p.At.Seconds()), int(cfg.time.Seconds())))
-		}})
+	res, wrong, text, err := run(exe, func(at time.Duration, p fmt.Stringer) {
+		if at-last >= soakEvery {
+			last = at
+			bar.hide()
+			fmt.Fprintln(out, p)
+		}
+		bar.set(min(int(at.Seconds()), int(cfg.time.Seconds())))
+	})
 	bar.end()
-	if err == nil && !res.OK {
-		err = &phalanx.Error{Op: "soak", Kind: phalanx.ErrInternal, Err: fmt.Errorf("something was wrong, with seed %d: %s", cfg.seed, strings.Join(res.Wrong, "\n"))}
+	if err == nil && len(wrong) > 0 {
+		err = &phalanx.Error{Op: "soak", Kind: phalanx.ErrInternal, Err: fmt.Errorf("something was wrong, with seed %d: %s", cfg.seed, strings.Join(wrong, "\n"))}
 	}
 	if a.output == "json" {
 		return errors.Join(err, a.json(a.stdout, res))
 	}
-	soakText(out, res)
+	text(out)
 	return err
 }
 
@@ -145,10 +205,14 @@ func soakText(w io.Writer, r soak.Result) {
 		fmt.Fprintf(w, "%-12s %d copies, %d bytes, %d → %d goroutines, %d → %d file descriptors, %.1f → %.1f MB of heap\n", name, is.Objects, is.Memory,
 			was.Goroutines, is.Goroutines, was.Descriptors, is.Descriptors, float64(was.Heap)/(1<<20), float64(is.Heap)/(1<<20))
 	}
-	if r.Stolen > 0.01 {
-		fmt.Fprintf(w, "stolen       %.0f %% of the cores' time, by the host of this machine\n", 100*r.Stolen)
-	}
+	stolenText(w, r.Stolen)
 	if r.OK {
 		fmt.Fprintf(w, "ok: everything was right, in %.1f s\n", r.Seconds)
+	}
+}
+
+func stolenText(w io.Writer, share float64) {
+	if share > 0.01 {
+		fmt.Fprintf(w, "stolen       %.0f %% of the cores' time, by the host of this machine\n", 100*share)
 	}
 }

@@ -27,7 +27,7 @@ type options struct {
 
 // child is the program as one of its workers.
 func child() {
-	example.Child("hashdag", workers.Is(), func() error { return workers.Be(outside.registry) })
+	example.Child("hashdag", workers.Is(), func() error { return workers.Be(tasks) })
 }
 
 func main() {

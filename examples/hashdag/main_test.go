@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -35,32 +34,4 @@ func TestRunErrors(t *testing.T) {
 			t.Errorf("%+v is accepted", o)
 		}
 	}
-}
-
-// The check of the effects finds one that is missing, twice there, or of another input.
-func TestCheck(t *testing.T) {
-	o := outside{Dir: t.TempDir()}
-	if err := os.Mkdir(o.effects(), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	says := func(want string, sums ...string) {
-		t.Helper()
-		if err := o.check(sums); fmt.Sprint(err) != want {
-			t.Errorf("%v, want %s", err, want)
-		}
-	}
-	for key, number := range map[string]int{"run/0": 0, "run/1": 1} {
-		for range 2 { // an attempt again
-			if err := o.effect(key, number, "sum"); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	says("<nil>", "sum", "sum")
-	says("task 2 has had no effect", "sum", "sum", "sum")
-	says("task 1 has made sum, not other", "sum", "other")
-	if err := o.effect("run/2", 1, "sum"); err != nil {
-		t.Fatal(err)
-	}
-	says("task 1 has taken effect twice", "sum", "sum")
 }

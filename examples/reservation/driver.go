@@ -17,6 +17,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/examples/internal/workers"
 	"github.com/phalanx-go/phalanx/internal/children"
+	"github.com/phalanx-go/phalanx/internal/reservation"
 	"github.com/phalanx-go/phalanx/workflow"
 )
 
@@ -30,13 +31,13 @@ type driver struct {
 	options
 	*workers.Crew
 	out     io.Writer
-	world   outside
-	program program
+	world   reservation.Outside
+	program reservation.Program
 	store   *children.Child
 
 	mu      sync.Mutex
 	age     int // of the next client's first attempt
-	told    map[string]booking
+	told    map[string]reservation.Booking
 	resumed int // runs that were stuck
 }
 
@@ -45,7 +46,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	if o.workers < 1 || o.trips < 1 || o.killed < 1 || o.clients < 1 || o.seats < 1 || o.every < 2 {
 		return errors.New("it takes a worker, a trip with kills and one without, a client, a seat, and an attempt that is not killed")
 	}
-	d := &driver{options: o, out: out, world: outside{Dir: o.dir, Every: o.every}, told: map[string]booking{}}
+	d := &driver{options: o, out: out, world: reservation.Outside{Dir: o.dir, Every: o.every}, told: map[string]reservation.Booking{}}
 	if err := d.startStore(ctx); err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 		d.store.Abandon()
 		<-d.store.Done()
 	}()
-	d.program = d.world.program()
+	d.program = d.world.Program()
 	// A transaction that waits for a lock keeps its slot. With a slot for each task of each client the one that has the lock goes on.
 	slots := o.clients * (each + 1)
 	d.Crew, err = workers.Start(ctx, workers.Config{Workers: o.workers, Keepers: keepers, Slots: slots, Dir: o.dir, Value: d.world})
@@ -106,7 +107,7 @@ func (d *driver) book(ctx context.Context) error {
 	fmt.Fprintf(d.out, "%d clients, %d trips in each stage, %d more while every %dth attempt kills its process; ms\n", d.clients, d.trips, d.killed, d.every)
 	w := tabwriter.NewWriter(d.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "stage\tp50\tp99\tkilled: p50\tp99\tprocesses\t")
-	for _, s := range stages {
+	for _, s := range reservation.Stages {
 		calm, err := d.phase(ctx, s, "calm", d.trips, false)
 		if err != nil {
 			return err
@@ -116,7 +117,7 @@ func (d *driver) book(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.1f\t%.1f\t%d\t%s\n", s.name, quantile(calm, 0.5), quantile(calm, 0.99), quantile(killed, 0.5), quantile(killed, 0.99), d.Deaths()-before, s.what)
+		fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.1f\t%.1f\t%d\t%s\n", s.Name, quantile(calm, 0.5), quantile(calm, 0.99), quantile(killed, 0.5), quantile(killed, 0.99), d.Deaths()-before, s.What)
 	}
 	return w.Flush()
 }
@@ -127,14 +128,14 @@ func quantile(sorted []time.Duration, q float64) float64 {
 }
 
 // phase has the clients book n trips, and returns how long each took, sorted.
-func (d *driver) phase(ctx context.Context, s stage, name string, n int, kills bool) ([]time.Duration, error) {
+func (d *driver) phase(ctx context.Context, s reservation.Stage, name string, n int, kills bool) ([]time.Duration, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r := rand.New(rand.NewPCG(d.seed, uint64(n)))
-	trips := make(chan trip, n)
+	trips := make(chan reservation.Trip, n)
 	for i := range n {
 		d.age++
-		trips <- trip{ID: fmt.Sprintf("%s/%s/%d", s.name, name, i), Age: d.age, Rows: rowsOf(r, each), Kills: kills}
+		trips <- reservation.Trip{ID: fmt.Sprintf("%s/%s/%d", s.Name, name, i), Age: d.age, Rows: reservation.RowsOf(r, each), Kills: kills}
 	}
 	close(trips)
 	var all []time.Duration
@@ -162,18 +163,18 @@ func (d *driver) phase(ctx context.Context, s stage, name string, n int, kills b
 const pause = 20 * time.Millisecond
 
 // client books a trip. It tries again, as old as before, if it was too young for a lock.
-func (d *driver) client(ctx context.Context, s stage, t trip) error {
+func (d *driver) client(ctx context.Context, s reservation.Stage, t reservation.Trip) error {
 	id := t.ID
 	for try := 1; ; try++ {
 		t.ID = fmt.Sprint(id, "/", try)
-		b, err := d.do(ctx, t.ID, s.flow(d.program, t))
+		b, err := d.do(ctx, t.ID, s.Flow(d.program, t))
 		if err != nil {
 			return err
 		}
 		d.mu.Lock()
 		d.told[t.ID] = b
 		d.mu.Unlock()
-		if !b.again() {
+		if !b.Again() {
 			return nil
 		}
 		select {
@@ -189,13 +190,13 @@ const look = time.Second
 
 // do runs a workflow to its end. A run is stuck when a task has lost its process five times in a row; as somebody on call
 // would, it has the run go on.
-func (d *driver) do(ctx context.Context, id string, flow workflow.Step[booking]) (b booking, err error) {
-	var r workflow.Run[booking]
+func (d *driver) do(ctx context.Context, id string, flow workflow.Step[reservation.Booking]) (b reservation.Booking, err error) {
+	var r workflow.Run[reservation.Booking]
 	for started := false; ; {
 		some, cancel := context.WithTimeout(ctx, look)
 		switch {
 		case !started:
-			r, err = workflow.Start(some, d.Node(), id, flow, workflow.WithTasks(d.world.tasks()))
+			r, err = workflow.Start(some, d.Node(), id, flow, workflow.WithTasks(d.world.Tasks()))
 			started = err == nil
 		default:
 			b, err = r.Result(some)
@@ -238,14 +239,14 @@ func (d *driver) resume(ctx context.Context, id string) error {
 
 // verify compares the store's books with what the clients were told.
 func (d *driver) verify(ctx context.Context) error {
-	b, err := d.world.Store.look(ctx)
+	b, err := d.world.Store.Look(ctx)
 	if err != nil {
 		return err
 	}
-	if err := b.check(d.told); err != nil {
+	if err := b.Check(d.told); err != nil {
 		return err
 	}
-	attempts, err := d.world.count()
+	attempts, err := d.world.Count()
 	if err != nil {
 		return err
 	}
@@ -255,13 +256,13 @@ func (d *driver) verify(ctx context.Context) error {
 	full, again := 0, 0
 	for _, t := range d.told {
 		switch {
-		case t.again():
+		case t.Again():
 			again++
 		case !t.Booked:
 			full++
 		}
 	}
-	seats, of := b.sold()
+	seats, of := b.Sold()
 	fmt.Fprintf(d.out, "%d attempts, %d processes killed, %d stuck runs resumed\n", attempts, d.Deaths(), d.resumed)
 	fmt.Fprintf(d.out, "the books balance: %d trips booked, each once, %d sold out, %d too young for a lock and tried again; %d of %d seats sold, none twice; no lock is left\n",
 		len(b.Booked), full, again, seats, of)

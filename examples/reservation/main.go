@@ -19,6 +19,7 @@ import (
 
 	"github.com/phalanx-go/phalanx/examples/internal/example"
 	"github.com/phalanx-go/phalanx/examples/internal/workers"
+	"github.com/phalanx-go/phalanx/internal/reservation"
 )
 
 // options say what to do.
@@ -36,7 +37,7 @@ type options struct {
 // child is the program as one of its other processes.
 func child() {
 	example.Child("reservation store", isStore(), func() error { return beStore(os.Getenv(storeVar)) })
-	example.Child("reservation", workers.Is(), func() error { return workers.Be(outside.tasks) })
+	example.Child("reservation", workers.Is(), func() error { return workers.Be(reservation.Outside.Tasks) })
 }
 
 func main() {

@@ -2,248 +2,45 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
-	"sync"
+	"net"
+	"net/http"
+	"os"
 	"time"
 
-	"github.com/phalanx-go/phalanx/workflow"
+	"github.com/phalanx-go/phalanx/internal/children"
+	"github.com/phalanx-go/phalanx/internal/reservation"
 )
 
-// lockWait bounds how long a transaction waits for a lock. It gives up then as if an older one had it.
-const lockWait = 5 * time.Second
+// storeVar makes the program the store's process, with these seats of each row.
+const storeVar = "PHALANX_RESERVATION_STORE"
 
-// store is a transactional store with two-phase locking, in memory. Deadlocks are avoided by wait-die: a transaction waits
-// for younger ones, and gives up where an older one has the lock.
-//
-// It keeps the promises of the tasks: begin answers a key again, lock and finish answer a transaction again, and unlock
-// undoes the attempts up to a fence, the late ones too. It notes each promise that its callers break.
-type store struct {
-	mu     sync.Mutex
-	rows   map[string]*row
-	keys   map[string]*transaction
-	all    []*transaction
-	broken []string
-}
+// setting of the store's process.
+type setting struct{ Each, Seats int }
 
-// row is what is locked: some seats.
-type row struct {
-	name   string
-	seats  []string // the trip that has the seat; "": it is free
-	holder *transaction
-	freed  chan struct{} // closed when the holder gives it back
-}
+// listening is what the store's process says.
+type listening struct{ Address string }
 
-// transaction is one of the store.
-type transaction struct {
-	txn
-	locks  map[string]*answer
-	undone map[string]workflow.Fence // by row: attempts up to this
-	ended  *booking
-	given  []seat // to finish
-}
+func isStore() bool { return os.Getenv(storeVar) != "" }
 
-// answer is one to lock.
-type answer struct {
-	locked
-	fence workflow.Fence
-}
-
-// books is what the store has.
-type books struct {
-	Rows   map[string][]string // the trips of the seats
-	Booked []booking
-	Locked []string // rows
-	Open   []string // trips of transactions that have not ended
-	Broken []string // promises
-}
-
-func newStore(rows []string, seats int) *store {
-	s := &store{rows: map[string]*row{}, keys: map[string]*transaction{}}
-	for _, name := range rows {
-		s.rows[name] = &row{name: name, seats: make([]string, seats), freed: make(chan struct{})}
+// beStore is the store's process, until its parent ends.
+func beStore(as string) error {
+	var set setting
+	if err := json.Unmarshal([]byte(as), &set); err != nil {
+		return err
 	}
-	return s
-}
-
-func (s *store) begin(key string, t trip) (txn, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	x := s.keys[key]
-	if x == nil {
-		x = &transaction{txn: txn{len(s.all), t}, locks: map[string]*answer{}, undone: map[string]workflow.Fence{}}
-		s.keys[key], s.all = x, append(s.all, x)
-	}
-	return x.txn, nil
-}
-
-// find returns a transaction and a row.
-func (s *store) find(id int, name string) (*transaction, *row, error) {
-	if id < 0 || id >= len(s.all) || s.rows[name] == nil {
-		return nil, nil, fmt.Errorf("there is no transaction %d, or no row %q", id, name)
-	}
-	return s.all[id], s.rows[name], nil
-}
-
-// lock locks a row for a transaction, or says that an older one has it. A transaction that asks again gets the same answer.
-func (s *store) lock(ctx context.Context, id int, name string, fence workflow.Fence) (locked, error) {
-	late := time.NewTimer(lockWait)
-	defer late.Stop()
-	for gaveUp := false; ; {
-		freed, l, err := s.tryLock(id, name, fence, gaveUp)
-		if freed == nil {
-			return l, err
-		}
-		select {
-		case <-freed:
-		case <-late.C:
-			gaveUp = true
-		case <-ctx.Done(): // the caller is gone
-			return locked{}, ctx.Err()
-		}
-	}
-}
-
-// tryLock is lock once; freed is closed when it is worth another try.
-func (s *store) tryLock(id int, name string, fence workflow.Fence, gaveUp bool) (freed <-chan struct{}, l locked, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	x, r, err := s.find(id, name)
-	if err != nil {
-		return nil, l, err
-	}
-	if f, undone := x.undone[name]; undone && fence.Compare(f) <= 0 {
-		return nil, l, fmt.Errorf("the lock of %s for %s was undone up to the fence %v; this attempt has %v", name, x.Trip.ID, f, fence)
-	}
-	if a := x.locks[name]; a != nil {
-		if a.fence.Compare(fence) < 0 {
-			a.fence = fence
-		}
-		return nil, a.locked, nil
-	}
-	switch h := r.holder; {
-	case x.ended != nil:
-		s.broken = append(s.broken, fmt.Sprintf("%s locks %s after its end", x.Trip.ID, name))
-		return nil, l, errors.New("the transaction has ended")
-	case h == nil:
-		r.holder = x
-		l = locked{Granted: true, Free: r.free()}
-	case h.Trip.Age > x.Trip.Age && !gaveUp:
-		return r.freed, l, nil
-	}
-	x.locks[name] = &answer{l, fence}
-	return nil, l, nil
-}
-
-func (r *row) free() []int {
-	all := []int{}
-	for i, by := range r.seats {
-		if by == "" {
-			all = append(all, i)
-		}
-	}
-	return all
-}
-
-// unlock undoes the locks of a row by attempts up to a fence.
-func (s *store) unlock(id int, name string, fence workflow.Fence) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	x, r, err := s.find(id, name)
+	ctx, end := children.Lifetime(0)
+	defer end()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	if x.ended != nil {
-		s.broken = append(s.broken, fmt.Sprintf("the lock of %s for %s is undone after its end", name, x.Trip.ID))
-		return nil
-	}
-	if f, undone := x.undone[name]; !undone || f.Compare(fence) < 0 {
-		x.undone[name] = fence
-	}
-	if a := x.locks[name]; a != nil && a.fence.Compare(fence) <= 0 {
-		delete(x.locks, name)
-		r.giveBack(x)
+	server := &http.Server{Handler: reservation.Handler(reservation.NewStore(reservation.AllRows(set.Each), set.Seats)), ReadHeaderTimeout: time.Minute}
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	children.Say(listening{l.Addr().String()})
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
 	}
 	return nil
-}
-
-func (r *row) giveBack(x *transaction) {
-	if r.holder == x {
-		r.holder = nil
-		close(r.freed)
-		r.freed = make(chan struct{})
-	}
-}
-
-// finish books the seats, if there is one of each row, and ends the transaction. A transaction that asks again gets the
-// same answer.
-func (s *store) finish(id int, seats []seat) (booking, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if id < 0 || id >= len(s.all) {
-		return booking{}, fmt.Errorf("there is no transaction %d", id)
-	}
-	x := s.all[id]
-	if x.ended != nil {
-		if !slices.Equal(x.given, seats) {
-			s.broken = append(s.broken, fmt.Sprintf("%s is finished with %v, and was with %v", x.Trip.ID, seats, x.given))
-		}
-		return *x.ended, nil
-	}
-	b := booking{Trip: x.Trip.ID, Booked: true, Seats: seats}
-	for i, t := range seats {
-		if i >= len(x.Trip.Rows) || t.Row != x.Trip.Rows[i] || len(seats) != len(x.Trip.Rows) {
-			return b, fmt.Errorf("%s does not want %v", x.Trip.ID, seats)
-		}
-		if t.Number < 0 {
-			b.Booked = false
-		}
-	}
-	if b.Booked {
-		s.book(x, seats)
-	}
-	x.ended, x.given = &b, seats
-	for _, name := range x.Trip.Rows {
-		s.rows[name].giveBack(x)
-	}
-	return b, nil
-}
-
-// book writes the seats of a transaction. It notes those that it has not locked, or that somebody has.
-func (s *store) book(x *transaction, seats []seat) {
-	for _, t := range seats {
-		r := s.rows[t.Row]
-		switch {
-		case r.holder != x:
-			s.broken = append(s.broken, fmt.Sprintf("%s books %s without its lock", x.Trip.ID, t.Row))
-		case t.Number >= len(r.seats) || r.seats[t.Number] != "":
-			s.broken = append(s.broken, fmt.Sprintf("%s books seat %d of %s, which is not free", x.Trip.ID, t.Number, t.Row))
-			continue
-		}
-		r.seats[t.Number] = x.Trip.ID
-	}
-}
-
-// look returns what the store has.
-func (s *store) look() books {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b := books{Rows: map[string][]string{}, Broken: s.broken}
-	for name, r := range s.rows {
-		b.Rows[name] = slices.Clone(r.seats)
-		if r.holder != nil {
-			b.Locked = append(b.Locked, name)
-		}
-	}
-	slices.Sort(b.Locked)
-	for _, x := range s.all {
-		switch {
-		case x.ended == nil:
-			b.Open = append(b.Open, x.Trip.ID)
-		case x.ended.Booked:
-			b.Booked = append(b.Booked, *x.ended)
-		}
-	}
-	return b
 }

@@ -16,4 +16,8 @@
 // The driver's record of the faults decides which errors a call may have
 // (judge.go): which process was hit and when, and whether the only copies of the
 // object can have been there.
+//
+// RunWorkflows does the same for workflows, with processes that have folders (WorkflowNode) and start again over them. The
+// programs are those of examples. Their effects are files, and a store of which the driver is the server: no fault reaches
+// them. At the end of a round each effect is there once, books balance, and no run is left.
 package soak

@@ -39,7 +39,7 @@ func TestNoSpaceIsExcused(t *testing.T) {
 		if c.order.Deadline == 0 {
 			c.order.Deadline = callDeadline
 		}
-		s := &soak{began: time.Now(), faults: newFaults(), ledger: &ledger{}}
+		s := &soak{driving: &driving{began: time.Now(), faults: newFaults()}, ledger: &ledger{}}
 		r := result{line: line{Kind: phalanx.ErrNoSpace, Took: c.took, Err: c.text}, process: &process{name: "a"}, order: c.order, answered: true}
 		if err := s.excuse(&object{}, r, false); (err == nil) != c.right {
 			t.Errorf("%s: %v", c.name, err)

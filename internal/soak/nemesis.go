@@ -195,22 +195,3 @@ func (s *soak) removed(p *process, back bool) {
 		}
 	}
 }
-
-// look is the time between two looks of eventually.
-const look = 50 * time.Millisecond
-
-// eventually waits until ok, for at most patience; stolen time does not count, up to
-// three times as much.
-func (s *soak) eventually(patience time.Duration, ok func() bool) bool {
-	for began, stolen := s.clock(), steal.Total(); ; {
-		if ok() {
-			return true
-		}
-		took := s.clock() - began
-		own := time.Duration(float64(took) * (1 - steal.Share(steal.Total()-stolen, took)))
-		if own > patience || took > 4*patience || s.ctx.Err() != nil {
-			return false
-		}
-		pause(s.ctx, look)
-	}
-}

@@ -70,7 +70,7 @@ func (p *process) saw(l line) {
 		return
 	}
 	switch e.(type) {
-	case actors.ShardMoved, actors.ShardWarm: // there are many, and the driver sees their results
+	case actors.ShardMoved, actors.ShardWarm, actors.RunStarted, actors.RunClosed: // there are many, and the driver sees their results
 	default:
 		p.note(e.String())
 	}

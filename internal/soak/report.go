@@ -30,8 +30,6 @@ type Result struct {
 	Wrong      []string           `json:"wrong,omitempty"`
 	Events     []string           `json:"events,omitempty"` // if something was wrong, the last events of each process
 	OK         bool               `json:"ok"`
-
-	history []string // of faults
 }
 
 // Progress is the interim result of a run.
@@ -99,6 +97,11 @@ func (s *soak) report() (end func()) {
 	if s.cfg.Report == nil {
 		return func() {}
 	}
+	return often(func() { s.cfg.Report(s.progress()) })
+}
+
+// often calls f every ReportEvery until the caller calls end, and then once more.
+func often(f func()) (end func()) {
 	over := make(chan struct{})
 	var telling sync.WaitGroup
 	telling.Go(func() {
@@ -107,9 +110,9 @@ func (s *soak) report() (end func()) {
 		for {
 			select {
 			case <-t.C:
-				s.cfg.Report(s.progress())
+				f()
 			case <-over:
-				s.cfg.Report(s.progress())
+				f()
 				return
 			}
 		}

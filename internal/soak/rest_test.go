@@ -38,7 +38,7 @@ func TestPutOfARemovedNode(t *testing.T) {
 		{"it was removed meanwhile", "a", true, 5, 1}, {"only hung", "a", false, 5, 0}, {"it was back before", "a", true, 50, 0},
 		{"another was removed", "b", true, 5, 0}, {"nobody knows where the copy is", anywhere, true, 5, 1},
 	} {
-		s := &soak{began: time.Now(), faults: newFaults(), ledger: &ledger{}}
+		s := &soak{driving: &driving{began: time.Now(), faults: newFaults()}, ledger: &ledger{}}
 		o := s.ledger.add(&object{id: "o"})
 		w := s.faults.begin("a", stopped, 10)
 		if c.removed {
@@ -56,7 +56,7 @@ func TestPutOfARemovedNode(t *testing.T) {
 // before it can tell of its removal.
 func TestPutInThePlaceOfWhatIsHidden(t *testing.T) {
 	for _, home := range []string{"a", "c"} {
-		s := &soak{began: time.Now(), faults: newFaults(), ledger: &ledger{}}
+		s := &soak{driving: &driving{began: time.Now(), faults: newFaults()}, ledger: &ledger{}}
 		o := s.ledger.add(&object{id: "o"})
 		s.acked(o, home, 1, 1, false)
 		s.faults.begin("a", stopped, 10)

@@ -21,6 +21,7 @@ import (
 // server is the inside of a process.
 type server struct {
 	node  *cluster.Node
+	world *world // of a node of workflows
 	calls sync.WaitGroup
 
 	mu     sync.Mutex
@@ -46,13 +47,13 @@ func Node(name string, seeds []string) error {
 	if err != nil {
 		return err
 	}
-	return serve(life, node)
+	return serve(life, &server{node: node})
 }
 
-// serve has node carry out the driver's orders until ctx ends, then has it leave and
+// serve has the node carry out the driver's orders until ctx ends, then has it leave and
 // answers the calls that still run.
-func serve(ctx context.Context, node *cluster.Node) error {
-	s := &server{node: node}
+func serve(ctx context.Context, s *server) error {
+	node := s.node
 	events, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var telling sync.WaitGroup
@@ -148,6 +149,10 @@ func (s *server) do(ctx context.Context, o order, l *line) error {
 			l.Node.Heap = heap()
 		}
 		return nil
+	}
+	if o.Run != nil {
+		l.Run = &runState{}
+		return s.run(ctx, o.Do, *o.Run, l.Run)
 	}
 	return &phalanx.Error{Kind: phalanx.ErrInvalid, Err: errors.New("there is no order " + o.Do)}
 }

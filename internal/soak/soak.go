@@ -2,10 +2,8 @@ package soak
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,24 +36,18 @@ const (
 
 // soak is one run.
 type soak struct {
-	cfg    Config
-	began  time.Time
-	ctx    context.Context // ends with the run, also when something is wrong
-	cancel context.CancelFunc
+	*driving
+	cfg Config
 
 	fleet  *fleet
-	faults *faults
-	stills stills
 	names  atomic.Int64
 	record record
 	fate   sync.Mutex // of processes, and of the puts that succeeded there
 
 	ledger *ledger // of this round; replaced when nothing runs
 
-	mu    sync.Mutex
-	res   Result
+	res   Result             // mu guards it
 	first map[string]Figures // of each process, at the driver's first look
-	wrong []string
 
 	evicted map[string]uint64 // by each process, at the driver's last look
 }
@@ -99,24 +91,11 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 }
 
 func newSoak(ctx context.Context, cfg Config) *soak {
-	s := &soak{cfg: cfg, began: time.Now(), faults: newFaults(), ledger: &ledger{}, first: map[string]Figures{}, evicted: map[string]uint64{}}
-	s.ctx, s.cancel = context.WithCancel(ctx)
+	s := &soak{driving: newDriving(ctx, cfg.Log), cfg: cfg, ledger: &ledger{}, first: map[string]Figures{}, evicted: map[string]uint64{}}
 	s.res = Result{Nodes: cfg.Nodes, Seed: cfg.Seed, Operations: map[string]int{}, Errors: map[string]int{}, Slowest: map[string]float64{}}
 	s.fleet = &fleet{command: cfg.Command, clock: s.clock, fenced: s.removed, stood: s.stood}
 	return s
 }
-
-// stood notes that a process, or the driver and with it all others, stood still until now:
-// the machine did not run it.
-func (s *soak) stood(process string, d time.Duration) {
-	now := s.clock()
-	s.stills.stood(process, d, now)
-	if !s.faults.on(process, now-d, now) {
-		s.faults.end(s.faults.begin(process, still, now-d), now)
-	}
-}
-
-func (s *soak) clock() time.Duration { return time.Since(s.began) }
 
 // run starts the processes and does one round after the other. It returns an error if it
 // could not go on; fail notes the cluster's mistakes.
@@ -171,51 +150,9 @@ func (s *soak) round(rng *rand.Rand, length time.Duration, faulty bool) error {
 	return s.rest(rng)
 }
 
-// fail notes that something is wrong, and ends the run.
-func (s *soak) fail(err error) {
-	if s.ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ctx.Err() == nil || len(s.wrong) == 0 {
-		s.wrong = append(s.wrong, err.Error())
-	}
-	s.cancel()
-}
-
-// broken reports whether something was wrong.
-func (s *soak) broken() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.wrong) > 0
-}
-
-func (s *soak) tell(format string, args ...any) {
-	text := fmt.Sprintf("%9.3f  %s", s.clock().Seconds(), fmt.Sprintf(format, args...))
-	s.mu.Lock()
-	s.res.history = append(s.res.history, text)
-	s.mu.Unlock()
-	if s.cfg.Log != nil {
-		s.cfg.Log(text)
-	}
-}
-
 // accounts returns the last faults, and the last events of each process.
 func (s *soak) accounts() []string {
-	var all []string
-	s.mu.Lock()
-	faults := s.res.history[max(0, len(s.res.history)-30):]
-	s.mu.Unlock()
-	for _, f := range faults {
-		all = append(all, "driver "+f)
-	}
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
-	for _, p := range s.fleet.all {
-		for _, e := range p.account() {
-			all = append(all, p.name+" "+strings.TrimSpace(e))
-		}
-	}
-	return all
+	return s.driving.accounts(s.fleet.all)
 }

@@ -12,7 +12,7 @@ import (
 // order is an order of the driver to a process.
 type order struct {
 	N        uint64 // names the answer
-	Do       string // put, get, open, prefetch, delete, stat, list, reduce or state
+	Do       string // put, get, open, prefetch, delete, stat, list, reduce or state; or of a run: start, await, look, resume, forget, runs or disks
 	Object   phalanx.ObjectID
 	Seed     string // of the bytes of a put
 	Size     int64
@@ -26,6 +26,7 @@ type order struct {
 	Rest     bool          // of a state: collect garbage, and report the heap
 	Cancel   time.Duration // the caller goes away after that; 0: it does not
 	Hold     time.Duration // a get keeps its view for so long, an open rests for so long in the midst
+	Run      *program      `json:",omitempty"`
 }
 
 // String returns the parts of the order that may decide its outcome.
@@ -60,6 +61,7 @@ type line struct {
 	Out     []phalanx.ObjectID `json:",omitempty"`
 	Took    time.Duration      `json:",omitempty"`
 	Node    *nodeState         `json:",omitempty"`
+	Run     *runState          `json:",omitempty"`
 
 	Stood time.Duration   `json:",omitempty"` // the process stood still for so long
 	Event string          `json:",omitempty"`
@@ -85,12 +87,14 @@ type Figures struct {
 	Fetching    int   `json:"fetching"` // objects that arrive
 	Reduces     int   `json:"reduces"`
 	Places      int   `json:"places"`
-	Memory      int64 `json:"memory"`    // bytes in use, without buffers kept for reuse and the directory
+	Memory      int64 `json:"memory"`    // bytes in use, without buffers kept for reuse, the directory and services
 	Directory   int64 `json:"directory"` // bytes; tombstones stay for 20 minutes
-	Lasting     int64 `json:"lasting"`   // bytes that are pinned or reserved, without the directory
+	Services    int64 `json:"services"`  // bytes: the end of the ledger
+	Lasting     int64 `json:"lasting"`   // bytes that are pinned or reserved, without the directory and services
 	Goroutines  int   `json:"goroutines"`
 	Descriptors int   `json:"descriptors"` // -1: the system does not say
 	Heap        int64 `json:"heap"`        // bytes in use at rest, of the whole process; else 0
+	Disk        int64 `json:"disk"`        // bytes in the folder of a node of workflows
 }
 
 func (n *nodeState) fill(node *cluster.Node) {
@@ -107,6 +111,7 @@ func (n *nodeState) fill(node *cluster.Node) {
 	}
 	n.Evicted = s.Evictions
 	n.Objects, n.Fetching, n.Reduces, n.Places = s.Objects, s.Fetching, s.Reduces, s.Places
-	n.Memory, n.Directory = s.Memory.Used-s.Memory.Idle-s.Memory.Directory, s.Memory.Directory
-	n.Lasting = s.Memory.Pinned + s.Memory.Reserved - s.Memory.Directory
+	n.Directory, n.Services = s.Memory.Directory, s.Memory.Services
+	n.Memory = s.Memory.Used - s.Memory.Idle - n.Directory - n.Services
+	n.Lasting = s.Memory.Pinned + s.Memory.Reserved - n.Directory - n.Services
 }

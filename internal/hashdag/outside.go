@@ -1,4 +1,4 @@
-package main
+package hashdag
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 	"github.com/phalanx-go/phalanx/workflow"
 )
 
-// outside is what the tasks see of the world: files, which no kill of a process changes.
-type outside struct {
+// Outside is what the tasks see of the world: files, which no kill of a process changes.
+type Outside struct {
 	Dir   string
 	Every int // each attempt of that number kills its process; 0: none does
 }
@@ -28,9 +28,15 @@ const (
 	afterEffect
 )
 
-// task is the function of the workflow. It is idempotent: the file of a key is created once.
-func (o outside) task() workflow.F2[int, []string, string] {
-	return workflow.Func2("mix", 1, func(c workflow.Context, number int, inputs []string) (string, error) {
+// NewOutside returns the files in a folder, which it makes.
+func NewOutside(dir string, every int) (Outside, error) {
+	o := Outside{Dir: dir, Every: every}
+	return o, os.MkdirAll(o.effects(), 0o755)
+}
+
+// Task is the function of the workflow. It is idempotent: the file of a key is created once. All versions make the same.
+func (o Outside) Task(version int) workflow.F2[int, []string, string] {
+	return workflow.Func2(Name, version, func(c workflow.Context, number int, inputs []string) (string, error) {
 		sum := hash(number, inputs)
 		when, err := o.attempt()
 		if err != nil {
@@ -49,16 +55,14 @@ func (o outside) task() workflow.F2[int, []string, string] {
 	}).With(workflow.Idempotent)
 }
 
-func (o outside) registry() *workflow.Registry { return workflow.Tasks(o.task()) }
-
 func die() error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) }
 
-func (o outside) attempts() string { return filepath.Join(o.Dir, "attempts") }
+func (o Outside) attempts() string { return filepath.Join(o.Dir, "attempts") }
 
-func (o outside) effects() string { return filepath.Join(o.Dir, "effects") }
+func (o Outside) effects() string { return filepath.Join(o.Dir, "effects") }
 
 // attempt counts an attempt in a file, and says whether it is its turn to die.
-func (o outside) attempt() (death, error) {
+func (o Outside) attempt() (death, error) {
 	f, err := os.OpenFile(o.attempts(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return never, err
@@ -78,20 +82,25 @@ func (o outside) attempt() (death, error) {
 }
 
 // effect creates the file of a key, whole or not at all.
-func (o outside) effect(key string, number int, sum string) error {
-	name := strings.ReplaceAll(key, "/", "-")
-	temporary := filepath.Join(o.effects(), fmt.Sprintf(".%s-%d", name, os.Getpid()))
+func (o Outside) effect(key string, number int, sum string) error {
+	run, task, _ := strings.Cut(key, "/")
+	name := strings.ReplaceAll(task, "/", "-")
+	dir := filepath.Join(o.effects(), run)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	temporary := filepath.Join(dir, fmt.Sprintf(".%s-%d", name, os.Getpid()))
 	if err := os.WriteFile(temporary, fmt.Appendf(nil, "%d %s", number, sum), 0o644); err != nil {
 		return err
 	}
-	if err := os.Link(temporary, filepath.Join(o.effects(), name)); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Link(temporary, filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return os.Remove(temporary)
 }
 
-// count returns how many attempts there were.
-func (o outside) count() (int, error) {
+// Count returns how many attempts there were.
+func (o Outside) Count() (int, error) {
 	i, err := os.Stat(o.attempts())
 	if err != nil {
 		return 0, err
@@ -99,10 +108,12 @@ func (o outside) count() (int, error) {
 	return int(i.Size()), nil
 }
 
-// check returns an error unless each task has taken effect once, with the hash that it has in a plain run.
-func (o outside) check(sums []string) error {
-	files, err := os.ReadDir(o.effects())
-	if err != nil {
+// Check returns an error unless each task of a run has taken effect once, with the hash that it has in a plain run. The run is
+// named by its uid, with which the keys of its tasks begin.
+func (o Outside) Check(run string, sums []string) error {
+	dir := filepath.Join(o.effects(), run)
+	files, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	seen := make([]bool, len(sums))
@@ -110,7 +121,7 @@ func (o outside) check(sums []string) error {
 		if strings.HasPrefix(f.Name(), ".") {
 			continue // of an attempt that has died
 		}
-		b, err := os.ReadFile(filepath.Join(o.effects(), f.Name()))
+		b, err := os.ReadFile(filepath.Join(dir, f.Name()))
 		if err != nil {
 			return err
 		}
@@ -133,3 +144,6 @@ func (o outside) check(sums []string) error {
 	}
 	return nil
 }
+
+// Forget deletes the effects of a run.
+func (o Outside) Forget(run string) error { return os.RemoveAll(filepath.Join(o.effects(), run)) }

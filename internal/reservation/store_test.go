@@ -1,4 +1,4 @@
-package main
+package reservation
 
 import (
 	"context"
@@ -15,16 +15,16 @@ import (
 func fence(n uint64) workflow.Fence { return workflow.Fence{Term: 1, Attempt: n} }
 
 // newTrip begins a transaction on the rows a and b.
-func newTrip(t *testing.T, s *store, id string, age int) txn {
+func newTrip(t *testing.T, s *Store, id string, age int) txn {
 	t.Helper()
-	x, err := s.begin("key of "+id, trip{ID: id, Age: age, Rows: []string{"a", "b"}})
+	x, err := s.begin("key of "+id, Trip{ID: id, Age: age, Rows: []string{"a", "b"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return x
 }
 
-func mustLock(t *testing.T, s *store, x txn, row string, f workflow.Fence) locked {
+func mustLock(t *testing.T, s *Store, x txn, row string, f workflow.Fence) locked {
 	t.Helper()
 	l, err := s.lock(context.Background(), x.ID, row, f)
 	if err != nil {
@@ -35,16 +35,16 @@ func mustLock(t *testing.T, s *store, x txn, row string, f workflow.Fence) locke
 
 // Each request that comes again gets the same answer, and has no second effect.
 func TestStoreAnswersAgain(t *testing.T) {
-	s := newStore([]string{"a", "b"}, 2)
+	s := NewStore([]string{"a", "b"}, 2)
 	x := newTrip(t, s, "x", 1)
 	if y := newTrip(t, s, "x", 1); y.ID != x.ID {
 		t.Errorf("transaction %d, then %d", x.ID, y.ID)
 	}
-	var seats []seat
+	var seats []Seat
 	for _, row := range []string{"a", "b"} {
 		l := mustLock(t, s, x, row, workflow.Fence{})
-		if again := mustLock(t, s, x, row, workflow.Fence{}); fmt.Sprint(again) != fmt.Sprint(l) || !l.Granted || len(l.Free) != 2 {
-			t.Errorf("%+v, then %+v", l, again)
+		if second := mustLock(t, s, x, row, workflow.Fence{}); fmt.Sprint(second) != fmt.Sprint(l) || !l.Granted || len(l.Free) != 2 {
+			t.Errorf("%+v, then %+v", l, second)
 		}
 		seats = append(seats, choose(x, row, l))
 	}
@@ -53,8 +53,8 @@ func TestStoreAnswersAgain(t *testing.T) {
 			t.Errorf("%+v, %v", b, err)
 		}
 	}
-	b := s.look()
-	if sold, _ := b.sold(); sold != 2 || len(b.Booked) != 1 || len(b.Locked)+len(b.Open)+len(b.Broken) > 0 {
+	b := s.Look()
+	if Sold, _ := b.Sold(); Sold != 2 || len(b.Booked) != 1 || len(b.Locked)+len(b.Open)+len(b.Broken) > 0 {
 		t.Errorf("%+v", b)
 	}
 }
@@ -62,7 +62,7 @@ func TestStoreAnswersAgain(t *testing.T) {
 // An older transaction waits for a younger one; a younger one gives up. An attempt whose caller is gone stops waiting.
 func TestWaitDie(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStore([]string{"a", "b"}, 2)
+		s := NewStore([]string{"a", "b"}, 2)
 		oldest, middle, young := newTrip(t, s, "oldest", 1), newTrip(t, s, "middle", 2), newTrip(t, s, "young", 3)
 		mustLock(t, s, middle, "a", workflow.Fence{})
 		if l := mustLock(t, s, young, "a", workflow.Fence{}); l.Granted {
@@ -86,7 +86,7 @@ func TestWaitDie(t *testing.T) {
 			t.Errorf("the oldest did not wait: %+v", l)
 		default:
 		}
-		if b, err := s.finish(middle.ID, []seat{{"a", 0, ""}, {"b", -1, soldOut}}); err != nil || b.Booked {
+		if b, err := s.finish(middle.ID, []Seat{{"a", 0, ""}, {"b", -1, soldOut}}); err != nil || b.Booked {
 			t.Errorf("%+v, %v", b, err)
 		}
 		if l := <-got; !l.Granted {
@@ -104,7 +104,7 @@ func TestWaitDie(t *testing.T) {
 
 // An undo gives back what attempts up to its fence have locked, and refuses them afterwards.
 func TestUndo(t *testing.T) {
-	s := newStore([]string{"a", "b"}, 2)
+	s := NewStore([]string{"a", "b"}, 2)
 	x := newTrip(t, s, "x", 1)
 	mustLock(t, s, x, "a", fence(1))
 	for range 2 {
@@ -112,7 +112,7 @@ func TestUndo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if b := s.look(); len(b.Locked) > 0 {
+	if b := s.Look(); len(b.Locked) > 0 {
 		t.Errorf("%v is still locked", b.Locked)
 	}
 	if _, err := s.lock(context.Background(), x.ID, "a", fence(2)); err == nil || !strings.Contains(err.Error(), "was undone") {
@@ -122,36 +122,36 @@ func TestUndo(t *testing.T) {
 	if err := s.unlock(x.ID, "a", fence(2)); err != nil {
 		t.Fatal(err)
 	}
-	if b := s.look(); len(b.Locked) != 1 {
+	if b := s.Look(); len(b.Locked) != 1 {
 		t.Error("an old undo has undone a new attempt")
 	}
 }
 
 // The store notes promises that are broken.
 func TestBrokenPromises(t *testing.T) {
-	for want, do := range map[string]func(*store, txn){
-		"x books a without its lock": func(s *store, x txn) { _, _ = s.finish(x.ID, []seat{{"a", 0, ""}, {"b", 0, ""}}) },
-		"x books seat 7 of a, which is not free": func(s *store, x txn) {
+	for want, do := range map[string]func(*Store, txn){
+		"x books a without its lock": func(s *Store, x txn) { _, _ = s.finish(x.ID, []Seat{{"a", 0, ""}, {"b", 0, ""}}) },
+		"x books seat 7 of a, which is not free": func(s *Store, x txn) {
 			mustLock(t, s, x, "a", workflow.Fence{})
 			mustLock(t, s, x, "b", workflow.Fence{})
-			_, _ = s.finish(x.ID, []seat{{"a", 7, ""}, {"b", 0, ""}})
+			_, _ = s.finish(x.ID, []Seat{{"a", 7, ""}, {"b", 0, ""}})
 		},
-		"x locks a after its end": func(s *store, x txn) {
-			_, _ = s.finish(x.ID, []seat{{"a", -1, soldOut}, {"b", -1, soldOut}})
+		"x locks a after its end": func(s *Store, x txn) {
+			_, _ = s.finish(x.ID, []Seat{{"a", -1, soldOut}, {"b", -1, soldOut}})
 			_, _ = s.lock(context.Background(), x.ID, "a", workflow.Fence{})
 		},
-		"the lock of a for x is undone after its end": func(s *store, x txn) {
-			_, _ = s.finish(x.ID, []seat{{"a", -1, soldOut}, {"b", -1, soldOut}})
+		"the lock of a for x is undone after its end": func(s *Store, x txn) {
+			_, _ = s.finish(x.ID, []Seat{{"a", -1, soldOut}, {"b", -1, soldOut}})
 			_ = s.unlock(x.ID, "a", fence(1))
 		},
-		"x is finished with [{a -1 } {b -1 }], and was with [{a -1 sold out} {b -1 sold out}]": func(s *store, x txn) {
-			_, _ = s.finish(x.ID, []seat{{"a", -1, soldOut}, {"b", -1, soldOut}})
-			_, _ = s.finish(x.ID, []seat{{"a", -1, ""}, {"b", -1, ""}})
+		"x is finished with [{a -1 } {b -1 }], and was with [{a -1 sold out} {b -1 sold out}]": func(s *Store, x txn) {
+			_, _ = s.finish(x.ID, []Seat{{"a", -1, soldOut}, {"b", -1, soldOut}})
+			_, _ = s.finish(x.ID, []Seat{{"a", -1, ""}, {"b", -1, ""}})
 		},
 	} {
-		s := newStore([]string{"a", "b"}, 2)
+		s := NewStore([]string{"a", "b"}, 2)
 		do(s, newTrip(t, s, "x", 1))
-		if b := s.look(); len(b.Broken) == 0 || b.Broken[0] != want {
+		if b := s.Look(); len(b.Broken) == 0 || b.Broken[0] != want {
 			t.Errorf("%q, want %q", b.Broken, want)
 		}
 	}
@@ -159,11 +159,11 @@ func TestBrokenPromises(t *testing.T) {
 
 // Over the network the store says the same, and why it refuses.
 func TestServe(t *testing.T) {
-	server := httptest.NewServer(serve(newStore([]string{"a"}, 1)))
+	server := httptest.NewServer(Handler(NewStore([]string{"a"}, 1)))
 	defer server.Close()
-	c := client{strings.TrimPrefix(server.URL, "http://")}
+	c := Client{strings.TrimPrefix(server.URL, "http://")}
 	ctx := context.Background()
-	x, err := c.begin(ctx, "key", trip{ID: "x", Rows: []string{"a"}})
+	x, err := c.begin(ctx, "key", Trip{ID: "x", Rows: []string{"a"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestServe(t *testing.T) {
 	if err != nil || !l.Granted {
 		t.Fatalf("%+v, %v", l, err)
 	}
-	if _, err := c.finish(ctx, x.ID, []seat{{"b", 0, ""}}); fmt.Sprint(err) != "the store refuses to finish: x does not want [{b 0 }]" {
+	if _, err := c.finish(ctx, x.ID, []Seat{{"b", 0, ""}}); fmt.Sprint(err) != "the store refuses to finish: x does not want [{b 0 }]" {
 		t.Errorf("%v", err)
 	}
 	if _, err := c.unlock(ctx, x.ID, "a", fence(4)); err != nil {
@@ -180,7 +180,7 @@ func TestServe(t *testing.T) {
 	if _, err := c.lock(ctx, x.ID, "a", fence(4)); err == nil {
 		t.Error("a straggler has the lock")
 	}
-	if b, err := c.look(ctx); err != nil || len(b.Locked) > 0 || len(b.Open) != 1 {
+	if b, err := c.Look(ctx); err != nil || len(b.Locked) > 0 || len(b.Open) != 1 {
 		t.Errorf("%+v, %v", b, err)
 	}
 }

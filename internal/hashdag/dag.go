@@ -1,4 +1,6 @@
-package main
+// Package hashdag is a workflow of tasks at random: each hashes what the tasks before it have made, and has an effect
+// outside of the cluster, a file. A plain computation makes the same hashes, so that a run can be checked.
+package hashdag
 
 import (
 	"crypto/sha256"
@@ -12,8 +14,8 @@ import (
 // most is how many earlier tasks a task reads at most.
 const most = 3
 
-// edges returns which earlier tasks each task reads. Nobody reads only the last one.
-func edges(tasks int, seed uint64) [][]int {
+// Edges returns which earlier tasks each task reads. Nobody reads only the last one.
+func Edges(tasks int, seed uint64) [][]int {
 	r := rand.New(rand.NewPCG(seed, 0))
 	all := make([][]int, tasks)
 	read := make([]bool, tasks)
@@ -43,8 +45,8 @@ func hash(number int, inputs []string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// plain returns what each task makes, computed without a workflow.
-func plain(reads [][]int) []string {
+// Plain returns what each task makes, computed without a workflow.
+func Plain(reads [][]int) []string {
 	made := make([]string, len(reads))
 	for v, us := range reads {
 		var inputs []string
@@ -56,9 +58,12 @@ func plain(reads [][]int) []string {
 	return made
 }
 
-// dag is the same as a workflow.
-func dag(reads [][]int) workflow.Step[string] {
-	mix := workflow.Named2[int, []string, string]("mix", 1)
+// Name is that of the task.
+const Name = "mix"
+
+// Workflow is the same as a workflow, of a version of the task.
+func Workflow(reads [][]int, version int) workflow.Step[string] {
+	mix := workflow.Named2[int, []string, string](Name, version)
 	steps := make([]workflow.Step[string], len(reads))
 	for v, us := range reads {
 		inputs := make([]workflow.Arg[string], len(us))

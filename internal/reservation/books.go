@@ -1,12 +1,12 @@
-package main
+package reservation
 
 import (
 	"fmt"
 	"reflect"
 )
 
-// check compares what the store has with what clients were told, and says what is wrong.
-func (b books) check(told map[string]booking) error {
+// Check compares what the store has with what clients were told, and says what is wrong.
+func (b Books) Check(told map[string]Booking) error {
 	if len(b.Broken) > 0 {
 		return fmt.Errorf("the store has seen %d broken promises: %s", len(b.Broken), b.Broken[0])
 	}
@@ -15,9 +15,9 @@ func (b books) check(told map[string]booking) error {
 	}
 	taken := map[string]int{} // seats, by trip
 	for _, trips := range b.Rows {
-		for _, trip := range trips {
-			if trip != "" {
-				taken[trip]++
+		for _, by := range trips {
+			if by != "" {
+				taken[by]++
 			}
 		}
 	}
@@ -44,29 +44,30 @@ func (b books) check(told map[string]booking) error {
 	if len(taken) > 0 {
 		return fmt.Errorf("%d trips have seats and are not booked", len(taken))
 	}
-	for trip, t := range told {
-		if t.Booked && !booked[trip] {
-			return fmt.Errorf("the client of %s was told that it is booked, and it is not", trip)
+	for Trip, t := range told {
+		if t.Booked && !booked[Trip] {
+			return fmt.Errorf("the client of %s was told that it is booked, and it is not", Trip)
 		}
 		for _, s := range t.Seats {
 			if s.Why == soldOut && b.free(s.Row) > 0 {
-				return fmt.Errorf("the client of %s was told that %s is sold out, and it has %d seats", trip, s.Row, b.free(s.Row))
+				return fmt.Errorf("the client of %s was told that %s is sold out, and it has %d seats", Trip, s.Row, b.free(s.Row))
 			}
 		}
 	}
 	return nil
 }
 
-func (b books) free(row string) (n int) {
-	for _, trip := range b.Rows[row] {
-		if trip == "" {
+func (b Books) free(row string) (n int) {
+	for _, by := range b.Rows[row] {
+		if by == "" {
 			n++
 		}
 	}
 	return n
 }
 
-func (b books) sold() (seats, of int) {
+// Sold returns how many seats have been sold, of how many.
+func (b Books) Sold() (seats, of int) {
 	for row, trips := range b.Rows {
 		seats += len(trips) - b.free(row)
 		of += len(trips)
