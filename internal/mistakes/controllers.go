@@ -5,7 +5,7 @@ var inControllers = []Mistake{
 	mistake(Tests, "an executor takes what an older controller sends",
 		"protocol/workflow/executor.go", "if m.epoch() != x.epoch || x.epoch == 0 {", "if x.epoch == 0 {"),
 	mistake(Tests, "a controller does not await what earlier attempts with a limit still run",
-		"protocol/workflow/controller_attempts.go", "knowsLimits() bool { return len(c.recorded) == 0 }", "knowsLimits() bool { return true }"),
+		"protocol/workflow/controller_attempts.go", "if !c.knowsLimits() || !c.limits.begins(by) {", "if !c.limits.begins(by) {"),
 	mistake(Tests, "an attempt on a node that has left counts for its limit for ever",
 		"protocol/workflow/controller_members.go", `			c.limits.leave(m)
 `, ""),

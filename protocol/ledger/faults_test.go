@@ -88,6 +88,11 @@ func faults(t *testing.T, seed int64) tally {
 	in := newInvariants(t, w, seed)
 	w.onStep, w.fail = in.after, in.fail
 	s := &faulty{network: w, in: in, born: 1}
+	w.onTenure = func(m *machine) { // as its host does
+		if m.up && len(s.want) > 0 {
+			s.step(m, Want{Voters: s.want})
+		}
+	}
 	s.create(1)
 	s.run(30 * time.Millisecond)
 	s.group(1 + 2*rng.Intn(3))

@@ -29,6 +29,7 @@ type network struct {
 	quiet    bool                          // controllers append nothing
 	swallow  func(m *machine, e Send) bool // nil: nothing besides
 	onStep   func(m *machine, ev Event, out []Effect)
+	onTenure func(m *machine) // after it has begun; nil: nothing
 	onOpen   func(m *machine, cfg Config, s State)
 	fail     func(format string, args ...any)
 }
@@ -388,6 +389,9 @@ func (w *network) carry(m *machine, e Effect) {
 		delete(w.streams, e.Stream)
 	case TenureBegan:
 		m.writer = newWriter(w, m, e.Epoch)
+		if w.onTenure != nil {
+			w.at(w.now+time.Millisecond, func() { w.onTenure(m) })
+		}
 	case TenureEnded:
 		if m.writer != nil {
 			m.writer.ended = true
