@@ -179,6 +179,13 @@ type restoring struct {
 // notRestoring says that nobody waits for it any more.
 type notRestoring struct{ *restoring }
 
+// resulting says that somebody reads a result at this node, which has a copy then: of those who made it nobody may be left that drops
+// it when the run is forgotten.
+type resulting struct {
+	run    core.UID
+	object phalanx.ObjectID
+}
+
 // restore takes a wish for an object.
 func (s *service) restore(c actor.Context, m *restoring) {
 	o := s.open

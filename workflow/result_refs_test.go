@@ -63,6 +63,33 @@ func TestForgetOnANodeWithoutAFolder(t *testing.T) {
 	poll.Until(t, "the result's object to be deleted", func() bool { return left() == 0 })
 }
 
+// A node that has only read a result deletes it with the run, also if who made it has started again and does not know of it.
+func TestAReaderOfAResultDeletesIt(t *testing.T) {
+	dir := t.TempDir()
+	big := Func0("big", 1, func(Context) ([]byte, error) { return make([]byte, 1<<20), nil }).With(NoEffect)
+	b := &bedOf{t: t}
+	a := b.join("a", Settings{Dir: dir, Tasks: Tasks(big)})
+	reads := b.join("b", Settings{})
+	r, err := Start(within(t), reads, "r", big.Bind())
+	result(t, r, err)
+	leave(t, a)
+	b.join("a", Settings{Dir: dir})
+	left := func() int {
+		all, err := reads.List(within(t), "wf/"+r.UID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	if left() != 1 {
+		t.Fatalf("%d objects of the run", left())
+	}
+	if err := Forget(within(t), reads, "r"); err != nil {
+		t.Fatal(err)
+	}
+	poll.Until(t, "the result's object to be deleted", func() bool { return left() == 0 })
+}
+
 // What an attempt has told by Beat is given to the next one, after a failure and after the death of its node.
 func TestBeatReachesTheNextAttempt(t *testing.T) {
 	var e effects

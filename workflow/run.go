@@ -119,9 +119,12 @@ func (r Run[R]) bytes(ctx context.Context, l core.Located) ([]byte, func(), erro
 		return g.bytes, func() {}, nil
 	}
 	store := nodeStore{r.node}
+	pid, ok := r.node.Service(Name)
+	if ok {
+		r.node.System().Root.Send(pid, resulting{r.uid, g.object.id})
+	}
 	v, err := store.TryGet(ctx, g.object.id)
 	if err != nil && gone(err) {
-		pid, ok := r.node.Service(Name)
 		if !ok {
 			return nil, nil, err
 		}

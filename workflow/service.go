@@ -105,6 +105,10 @@ func (s *service) Receive(c actor.Context) {
 			delete(s.open.restores, n)
 			s.restorer(c, flow.Unwished{Number: n})
 		}
+	case resulting:
+		if s.open.life != nil {
+			s.open.life.keep(m.run.String(), m.object, true)
+		}
 	case actors.Crash:
 		panic(m)
 	default:

@@ -336,6 +336,7 @@ func (l *workload) read(r *run, then func()) {
 			return
 		}
 		o := left[0]
+		h.has.Object(r.uid.String(), flow.InputID(r.uid, o), true)
 		h.get(flow.InputID(r.uid, o), func(b []byte, gone bool) {
 			switch {
 			case gone:
