@@ -17,6 +17,9 @@ import (
 // A node of another cluster, and a program that speaks another version of the messages, are
 // refused with an error that says so, and the cluster that they were to join goes on.
 func TestStrangersAreRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not in a short run: another program is built")
+	}
 	free := []string{"node", "-o", "json", "--control-port=0", "--data-port=0", "--memory=64MB"}
 	first := start(t, append(free, "--http=127.0.0.1:0", "--name=first")...)
 	var up ready
