@@ -52,6 +52,9 @@ func TestSuspicionsEndWithAPanic(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Stop()
+	if _, err := system.Root.RequestFuture(d.pid, &actor.Touch{}, 10*time.Second).Result(); err != nil { // the first instance has begun
+		t.Fatal(err)
+	}
 	(&instance{d: d}).do(detect.Suspect{Node: "n2#1", Cause: detect.Refused})
 	if _, suspected := d.Suspicion("n2#1"); !suspected {
 		t.Fatal("it suspects no node")
