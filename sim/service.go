@@ -183,7 +183,9 @@ func (s *World) Join(then func()) {
 func (s *World) Crash(all ...*Process) bool {
 	hosts := make([]*host, len(all))
 	for i, p := range all {
-		hosts[i] = p.host
+		if hosts[i] = p.host; p.host.life == nil { // its process has ended already
+			return false
+		}
 	}
 	if s.w.calmed || !s.w.dispensable(hosts...) {
 		return false
