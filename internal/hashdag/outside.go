@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
+	"github.com/phalanx-go/phalanx/internal/deaths"
 	"github.com/phalanx-go/phalanx/workflow"
 )
 
@@ -18,15 +18,6 @@ type Outside struct {
 	Dir   string
 	Every int // each attempt of that number kills its process; 0: none does
 }
-
-// death is when an attempt kills its process.
-type death int
-
-const (
-	never death = iota
-	beforeEffect
-	afterEffect
-)
 
 // NewOutside returns the files in a folder, which it makes.
 func NewOutside(dir string, every int) (Outside, error) {
@@ -38,48 +29,26 @@ func NewOutside(dir string, every int) (Outside, error) {
 func (o Outside) Task(version int) workflow.F2[int, []string, string] {
 	return workflow.Func2(Name, version, func(c workflow.Context, number int, inputs []string) (string, error) {
 		sum := hash(number, inputs)
-		when, err := o.attempt()
+		when, err := o.attempts().Next(o.Every)
 		if err != nil {
 			return "", err
 		}
-		if when == beforeEffect {
-			return "", die()
+		if when == deaths.BeforeEffect {
+			return "", deaths.Die()
 		}
 		if err := o.effect(c.Key(), number, sum); err != nil {
 			return "", err
 		}
-		if when == afterEffect {
-			return "", die()
+		if when == deaths.AfterEffect {
+			return "", deaths.Die()
 		}
 		return sum, nil
 	}).With(workflow.Idempotent)
 }
 
-func die() error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) }
-
-func (o Outside) attempts() string { return filepath.Join(o.Dir, "attempts") }
+func (o Outside) attempts() deaths.Counter { return deaths.Counter(filepath.Join(o.Dir, "attempts")) }
 
 func (o Outside) effects() string { return filepath.Join(o.Dir, "effects") }
-
-// attempt counts an attempt in a file, and says whether it is its turn to die.
-func (o Outside) attempt() (death, error) {
-	f, err := os.OpenFile(o.attempts(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return never, err
-	}
-	defer func() { _ = f.Close() }() // nothing was buffered
-	if _, err := f.Write([]byte{'.'}); err != nil {
-		return never, err
-	}
-	n, err := f.Seek(0, 1) // behind the own byte
-	switch {
-	case err != nil || o.Every == 0 || n%int64(o.Every) != 0:
-		return never, err
-	case n/int64(o.Every)%2 == 0:
-		return afterEffect, nil
-	}
-	return beforeEffect, nil
-}
 
 // effect creates the file of a key, whole or not at all.
 func (o Outside) effect(key string, number int, sum string) error {
@@ -100,13 +69,7 @@ func (o Outside) effect(key string, number int, sum string) error {
 }
 
 // Count returns how many attempts there were.
-func (o Outside) Count() (int, error) {
-	i, err := os.Stat(o.attempts())
-	if err != nil {
-		return 0, err
-	}
-	return int(i.Size()), nil
-}
+func (o Outside) Count() (int, error) { return o.attempts().Count() }
 
 // Check returns an error unless each task of a run has taken effect once, with the hash that it has in a plain run. The run is
 // named by its uid, with which the keys of its tasks begin.

@@ -1,11 +1,10 @@
 package reservation
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 
+	"github.com/phalanx-go/phalanx/internal/deaths"
 	"github.com/phalanx-go/phalanx/workflow"
 )
 
@@ -72,59 +71,22 @@ func (o Outside) take(c workflow.Context, t txn, row string) (Seat, error) {
 // attempt runs an attempt of a task or of an undo, and kills its process before or after it has taken effect, if it is its
 // turn.
 func attempt[R any](o Outside, t Trip, f func() (R, error)) (r R, err error) {
-	when := never
+	when := deaths.Never
 	if t.Kills && o.Every > 0 {
-		if when, err = o.turn(); err != nil {
+		if when, err = o.attempts().Next(o.Every); err != nil {
 			return r, err
 		}
 	}
-	if when == beforeEffect {
-		return r, die()
+	if when == deaths.BeforeEffect {
+		return r, deaths.Die()
 	}
-	if r, err = f(); err != nil || when == never {
+	if r, err = f(); err != nil || when == deaths.Never {
 		return r, err
 	}
-	return r, die()
+	return r, deaths.Die()
 }
 
-// death is when an attempt kills its process.
-type death int
-
-const (
-	never death = iota
-	beforeEffect
-	afterEffect
-)
-
-func die() error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) }
-
-func (o Outside) attempts() string { return filepath.Join(o.Dir, "attempts") }
-
-// turn counts an attempt in a file, which no kill of a process changes, and says whether it is its turn to die.
-func (o Outside) turn() (death, error) {
-	f, err := os.OpenFile(o.attempts(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return never, err
-	}
-	defer func() { _ = f.Close() }() // nothing was buffered
-	if _, err := f.Write([]byte{'.'}); err != nil {
-		return never, err
-	}
-	n, err := f.Seek(0, 1) // behind the own byte
-	switch {
-	case err != nil || n%int64(o.Every) != 0:
-		return never, err
-	case n/int64(o.Every)%2 == 0:
-		return afterEffect, nil
-	}
-	return beforeEffect, nil
-}
+func (o Outside) attempts() deaths.Counter { return deaths.Counter(filepath.Join(o.Dir, "attempts")) }
 
 // Count returns how many attempts that might have been killed there were.
-func (o Outside) Count() (int64, error) {
-	i, err := os.Stat(o.attempts())
-	if err != nil {
-		return 0, err
-	}
-	return i.Size(), nil
-}
+func (o Outside) Count() (int, error) { return o.attempts().Count() }
