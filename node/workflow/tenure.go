@@ -24,7 +24,6 @@ type Tenure struct {
 	number  uint64
 	looks   map[uint64]func([]ledger.Row)
 	visible visible
-	appends appends
 	unsure  unsure
 
 	// until the controller has what is active
@@ -83,7 +82,6 @@ func (t *Tenure) Step(now time.Duration, ev TenureEvent) []TenureEffect {
 	case Appended:
 		t.visible.appended = max(t.visible.appended, ev.Number)
 		t.step(core.Durable{Number: ev.Number})
-		t.appended(ev.Number)
 	case Refused:
 		t.giveUp("the ledger takes no more: " + ev.Why)
 	case Ended:
@@ -151,7 +149,7 @@ func (t *Tenure) step(ev core.ControlEvent) {
 				t.giveUp("what the controller writes has no form: " + err.Error())
 				return
 			}
-			t.append(Append{Number: e.Number, Rows: rows})
+			t.emit(Append{Number: e.Number, Rows: rows})
 		case core.Read:
 			t.look(rangesFor(e), func(rows []ledger.Row) { t.found(e, rows) })
 		case core.Confirm:
@@ -381,7 +379,7 @@ func (t *Tenure) end() {
 		t.emit(Respond{To: k.from, Reply: Reply{Number: k.number, Again: true, Answer: core.Answer{Err: over()}}})
 	}
 	t.looks, t.callers, t.asked, t.active = nil, nil, nil, nil
-	t.visible, t.appends, t.unsure = visible{}, appends{}, unsure{}
+	t.visible, t.unsure = visible{}, unsure{}
 }
 
 func over() error {

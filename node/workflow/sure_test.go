@@ -6,39 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/phalanx-go/phalanx/protocol/ledger"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 )
-
-// The ledger has no more than half of the bytes that it takes, and gets the Appends in their order as others become durable.
-func TestAppendsWaitForThoseBeforeThem(t *testing.T) {
-	tenure := NewTenure(core.ControllerConfig{Epoch: 1}, blind{}, 0)
-	row := []ledger.Row{{Key: "k", Value: make([]byte, appendsMost/4)}} // three of them fit in
-	asked := func(effects []TenureEffect) (all []uint64) {
-		for _, e := range effects {
-			if a, is := e.(Append); is {
-				all = append(all, a.Number)
-			}
-		}
-		return all
-	}
-	for n := range uint64(6) {
-		tenure.append(Append{Number: n + 1, Rows: row})
-	}
-	if got := asked(tenure.take()); !slices.Equal(got, []uint64{1, 2, 3}) {
-		t.Fatalf("at first %v", got)
-	}
-	if got := asked(tenure.Step(0, Appended{Number: 2})); !slices.Equal(got, []uint64{4, 5}) {
-		t.Fatalf("after two are durable %v", got)
-	}
-	if got := asked(tenure.Step(0, Appended{Number: 5})); !slices.Equal(got, []uint64{6}) {
-		t.Fatalf("after all are durable %v", got)
-	}
-	tenure.append(Append{Number: 7, Rows: []ledger.Row{{Key: "k", Value: make([]byte, 2*appendsMost)}}})
-	if got := asked(tenure.Step(0, Appended{Number: 6})); !slices.Equal(got, []uint64{7}) {
-		t.Errorf("one that is larger than all together: %v", got)
-	}
-}
 
 // An AskSure that the ledger is too busy for is repeated after pauses that double, and nothing ends.
 func TestASureIsAskedAgainOfABusyLedger(t *testing.T) {
@@ -68,8 +37,6 @@ func TestASureIsAskedAgainOfABusyLedger(t *testing.T) {
 // A controller whose Append is refused gives the tenure up: what comes behind it would leave a gap.
 func TestARefusedAppendGivesTheTenureUp(t *testing.T) {
 	tenure := NewTenure(core.ControllerConfig{Epoch: 1}, blind{}, 0)
-	tenure.append(Append{Number: 1, Rows: []ledger.Row{{Key: "k"}}})
-	tenure.take()
 	gave := 0
 	for _, e := range append(tenure.Step(0, Refused{Why: "the disk is full"}), tenure.Step(0, Refused{Why: "the disk is full"})...) {
 		if g, is := e.(GiveUp); is && strings.Contains(g.Why, "the disk is full") {
