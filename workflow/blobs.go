@@ -179,8 +179,8 @@ type restoring struct {
 // notRestoring says that nobody waits for it any more.
 type notRestoring struct{ *restoring }
 
-// resulting says that somebody reads a result at this node, which has a copy then: of those who made it nobody may be left that drops
-// it when the run is forgotten.
+// resulting says that a caller reads a result at this node, which has a copy from then on. The node deletes that with the run: the nodes
+// that made or saved the result may have started again, and know of it no more.
 type resulting struct {
 	run    core.UID
 	object phalanx.ObjectID

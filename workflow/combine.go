@@ -9,6 +9,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
+	"github.com/phalanx-go/phalanx/protocol/directory"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 	"github.com/phalanx-go/phalanx/storenode"
 )
@@ -21,9 +22,7 @@ type reducer interface {
 
 const (
 	reduceMost = 10 * time.Minute // for one attempt of a reduce
-	stateFinal = "final"          // of an object in the directory
-	stateLost  = "lost"
-	lookEvery  = time.Second // at its inputs, whether a node has them: the store waits until somebody puts a lost one again
+	lookEvery  = time.Second      // at its inputs, whether a node has them: the store waits until somebody puts a lost one again
 )
 
 // reduce runs an attempt of a reduce: the store combines the inputs where they are.
@@ -83,7 +82,7 @@ func (r *runner) sources(ctx context.Context, a *attempt, life *life) (all []pha
 			if err != nil && !gone(err) {
 				return nil, fmt.Errorf("input %d: %w", i, err)
 			}
-			if err == nil && st.State.String() == stateFinal && st.Meta.DType == d && len(st.Meta.Shape) == 1 {
+			if err == nil && st.State == directory.Finished && st.Meta.DType == d && len(st.Meta.Shape) == 1 {
 				used[id] = true
 				all = append(all, id)
 				continue
@@ -147,7 +146,7 @@ func (r *runner) unlessInputsAreLost(ctx context.Context, o storenode.Reduce) (i
 	info = res.Info
 	if errors.Is(err, phalanx.ErrExists) { // an attempt before has made it of other objects with the same bytes
 		var st storenode.ObjectStat
-		if st, err = r.sums.Stat(inner, o.Target); err == nil && st.State.String() != stateFinal {
+		if st, err = r.sums.Stat(inner, o.Target); err == nil && st.State != directory.Finished {
 			err = &phalanx.Error{Op: "reduce", Object: o.Target, Kind: phalanx.ErrExists, Err: errors.New("an attempt before makes it still")}
 		}
 		info = storenode.Info{Object: o.Target, Gen: st.Gen, Meta: st.Meta, Digest: st.Digest}
@@ -174,7 +173,7 @@ func (r *runner) awaitLoss(ctx context.Context, all []phalanx.ObjectID) (lost []
 		}
 		for _, id := range all {
 			st, err := r.sums.Stat(ctx, id)
-			if err == nil && st.State.String() == stateLost || gone(err) {
+			if err == nil && st.State == directory.Lost || gone(err) {
 				lost = append(lost, id)
 			}
 		}

@@ -64,7 +64,7 @@ func (t *refusingTenure) Confirm(done func(error)) {
 	}
 }
 
-// Whatever the ledger answers a controller, runs go on: with the same controller if the ledger is too busy to answer whether the
+// Runs go on whatever the ledger answers a controller: with the same controller if the ledger is too busy to answer whether the
 // tenure goes on, else with the next one, though the replica could have gone on with the first tenure.
 func TestRunsGoOnThoughTheLedgerRefuses(t *testing.T) {
 	for _, c := range []struct {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What soak is told wrongly it says before it starts anything.
+// soak refuses wrong flags before it starts anything.
 func TestSoakFlags(t *testing.T) {
 	b := newBed(t)
 	for args, want := range map[string]string{

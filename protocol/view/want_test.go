@@ -282,23 +282,30 @@ func TestALeaseIsWantedJustAfterAHeartbeat(t *testing.T) {
 	}
 }
 
+// serving is idling with a service on a node that wants a lease with each lease, and has one.
+func serving(t *testing.T, id phalanx.NodeID) *network {
+	t.Helper()
+	w := idling(t)
+	w.onStep = func(n *node, _ Event, out []Effect) {
+		for _, e := range out {
+			if _, ok := e.(Lease); ok && n.id == id {
+				w.at(w.now, id, func(now time.Duration) Event { return Want{Now: now} })
+			}
+		}
+	}
+	w.want(id)
+	w.run(2 * time.Second)
+	if !w.leased(id) {
+		t.Fatalf("%s has no lease", id)
+	}
+	return w
+}
+
 // A service that wants a lease with each lease has one again after an outage, also after one
 // that was longer than a lease is wanted for.
 func TestAServiceHasALeaseAgainAfterAnOutage(t *testing.T) {
 	for _, id := range []phalanx.NodeID{"a#1", "b#1", "e#1"} { // leader, voter, member
-		w := idling(t)
-		w.onStep = func(n *node, _ Event, out []Effect) {
-			for _, e := range out {
-				if _, ok := e.(Lease); ok && n.id == id {
-					w.at(w.now, id, func(now time.Duration) Event { return Want{Now: now} })
-				}
-			}
-		}
-		w.want(id)
-		w.run(2 * time.Second)
-		if !w.leased(id) {
-			t.Fatalf("%s has no lease", id)
-		}
+		w := serving(t, id)
 		for _, v := range []phalanx.NodeID{"a#1", "b#1", "c#1"} {
 			for _, n := range w.live() {
 				w.cut[[2]phalanx.NodeID{v, n.id}], w.cut[[2]phalanx.NodeID{n.id, v}] = true, true
@@ -320,19 +327,7 @@ func TestAServiceHasALeaseAgainAfterAnOutage(t *testing.T) {
 // for longer than a lease is wanted for.
 func TestAServiceHasALeaseAgainAfterMessagesWereSlow(t *testing.T) {
 	for _, id := range []phalanx.NodeID{"a#1", "b#1", "e#1"} { // leader, voter, member
-		w := idling(t)
-		w.onStep = func(n *node, _ Event, out []Effect) {
-			for _, e := range out {
-				if _, ok := e.(Lease); ok && n.id == id {
-					w.at(w.now, id, func(now time.Duration) Event { return Want{Now: now} })
-				}
-			}
-		}
-		w.want(id)
-		w.run(2 * time.Second)
-		if !w.leased(id) {
-			t.Fatalf("%s has no lease", id)
-		}
+		w := serving(t, id)
 		fast := w.delay
 		w.delay = w.cfg.withDefaults().LeaseFor * 3 / 4 // of each message: a round trip takes longer than a lease
 		w.run(5 * time.Second)
