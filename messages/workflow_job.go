@@ -47,7 +47,7 @@ func Fit(o workflow.Order, g *Graph, budget int, row func(workflow.Located) stri
 	}
 	fit := func(l *workflow.Located) {
 		n := len(l.Output.Bytes)
-		if n <= smallInput {
+		if n <= smallInput || l.Made.IsZero() && !l.Off { // what a run that goes back has made again has no row
 			return
 		}
 		if budget -= n; budget >= 0 {

@@ -191,6 +191,8 @@ var inControllers = []Mistake{
 		"protocol/workflow/controller_attempts.go", "		c.setProgress(h, v, nil)\n", ""),
 	mistake(Tests, "a workflow is checked again in the controller",
 		"protocol/workflow/work.go", "if w.events == nil {\n		return w.check()", "if true {\n		return w.check()"),
+	mistake(Tests, "an undo gets nothing for an output that was dropped",
+		"protocol/workflow/run_outcome.go", "if r.x.facts[o.Task]&ended == 0 { // it was", "if false { // it was"),
 	mistake(Tests, "the ledger is given more at once than it takes",
 		"protocol/workflow/controller_rows.go", "if c.onWay+is.bytes >= mostWritten {", "if false {"),
 	mistake(Tests, "a checkpoint is lost though a disk is away that may have it",

@@ -30,6 +30,9 @@ func (r *Run) outcome(o Outcome) {
 		o.Failed = "it has returned a graph, and ran to make its output again"
 		r.failed(o, kind)
 	case kind == Remake && o.Failed == "" && !o.Lost:
+		if r.x.facts[o.Task]&ended == 0 { // it was dropped with its output, and failed since
+			t.output = o.Output
+		}
 		r.x.Remade(o.Task)
 		if r.unsaves {
 			r.wakeReaders(o.Task)
