@@ -16,11 +16,11 @@ import (
 
 // keeper is a process's part of the ledger, as package keeper hosts it.
 type keeper struct {
-	disk    *memory.Disk // nil: none
-	core    *lnode.Core  // nil: the disk was not read yet
-	run     uint64       // of this opening of the folder
-	life    uint64       // of the actor: its instances
-	early   *lnode.Viewed
+	disk    *memory.Disk  // nil: none
+	core    *lnode.Core   // nil: the disk was not read yet
+	run     uint64        // of this opening of the folder
+	life    uint64        // of the actor: its instances
+	viewed  *lnode.Viewed // the newest one: each instance begins with it
 	stepped time.Duration
 
 	remains lnode.Remains
@@ -103,8 +103,8 @@ func (h *host) loaded(life, id uint64) {
 			h.bind(id, false) // the process ended between the two
 		}
 	}
-	if k.early != nil {
-		h.ledger(*k.early)
+	if k.viewed != nil {
+		h.ledger(*k.viewed)
 	}
 	h.ledger(lnode.Tick{})
 }
@@ -115,10 +115,10 @@ func (h *host) ledger(ev lnode.Event) {
 	if h.over {
 		return
 	}
+	if v, is := ev.(lnode.Viewed); is {
+		k.viewed = &v
+	}
 	if k.core == nil {
-		if v, is := ev.(lnode.Viewed); is {
-			k.early = &v
-		}
 		return
 	}
 	for _, e := range k.core.Step(h.p.Now(), ev) {
