@@ -92,8 +92,8 @@ func TestSoakWorkflows(t *testing.T) {
 	t.Logf("%+v", res)
 }
 
-// TestUpgrade has node after node come back with another version of a task, and with another environment, while runs go on. Runs
-// that no node could execute any more go on with the new version.
+// TestUpgrade has node after node come back with another version of a task, and with another environment, while runs go on. A run
+// that no node can execute any more goes on with the new version.
 func TestUpgrade(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")

@@ -45,22 +45,28 @@ func (w *workflows) serveStore(socket string) (stop func() error, err error) {
 
 // hash starts one run of hashes after the other until ctx ends, and checks them.
 func (w *workflows) hash(ctx context.Context, rng *rand.Rand) {
-	for ctx.Err() == nil && !w.broken() {
-		p := program{ID: w.newID("hash"), Tasks: 1 + rng.IntN(dagTasks), Seed: rng.Uint64(), Version: w.present()}
-		uid, result, ok := w.follow(rng, "hash", p)
-		if !ok {
-			return
-		}
-		sums := hashdag.Plain(hashdag.Edges(p.Tasks, p.Seed))
-		var hash string
-		if err := json.Unmarshal(result, &hash); err != nil || hash != sums[len(sums)-1] {
-			w.fail(fmt.Errorf("%s has made %s, a plain run makes %s", p.ID, result, sums[len(sums)-1]))
-			return
-		}
-		w.mu.Lock()
-		w.checks = append(w.checks, done{p.ID, uid, sums})
-		w.mu.Unlock()
+	for ctx.Err() == nil && !w.broken() && w.hashOnce(rng, w.present()) {
 	}
+}
+
+// hashOnce has a run of hashes start, with a version of their task, and checks it. It returns false if something is wrong, or all
+// is over.
+func (w *workflows) hashOnce(rng *rand.Rand, version int) bool {
+	p := program{ID: w.newID("hash"), Tasks: 1 + rng.IntN(dagTasks), Seed: rng.Uint64(), Version: version}
+	uid, result, ok := w.follow(rng, "hash", p)
+	if !ok {
+		return false
+	}
+	sums := hashdag.Plain(hashdag.Edges(p.Tasks, p.Seed))
+	var hash string
+	if err := json.Unmarshal(result, &hash); err != nil || hash != sums[len(sums)-1] {
+		w.fail(fmt.Errorf("%s has made %s, a plain run makes %s", p.ID, result, sums[len(sums)-1]))
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.checks = append(w.checks, done{p.ID, uid, sums})
+	return true
 }
 
 // present returns the version of the task that hashes, of runs that begin now.

@@ -124,7 +124,7 @@ func (w *workflows) inflict(rng *rand.Rand, kind string, h *host) error {
 	case full:
 		return w.fill(rng, h)
 	case upgraded:
-		return w.upgrade()
+		return w.upgrade(rng)
 	}
 	return fmt.Errorf("there is no fault %q", kind)
 }
@@ -229,11 +229,10 @@ func (w *workflows) revive(hit []*host) error {
 }
 
 // upgrade starts node after node again, as another build whose task has another version. Runs go on meanwhile. All leave but the last
-// one, which is killed.
-func (w *workflows) upgrade() error {
-	w.mu.Lock()
-	version := w.version + 1
-	w.mu.Unlock()
+// one, which is killed. At the end somebody who knows nothing of it starts a run of the version before.
+func (w *workflows) upgrade(rng *rand.Rand) error {
+	before := w.present()
+	version := before + 1
 	for i, h := range w.hosts {
 		w.tell("%s ends, and comes back with version %d of the task", h.node.Name, version)
 		if i < len(w.hosts)-1 {
@@ -256,6 +255,7 @@ func (w *workflows) upgrade() error {
 			return fmt.Errorf("after the upgrade of %s the cluster has not recovered: %s", h.node.Name, why)
 		}
 	}
+	w.hashOnce(rng, before) // which tells what is wrong
 	return nil
 }
 
