@@ -27,17 +27,19 @@ func (l *incarnation) findBlobs() {
 		return
 	}
 	if err := l.o.disk.List(func(place string, _ int64) bool {
-		l.keepBlob(place, true)
+		l.has.Blob(place, true)
 		return true
 	}); err != nil {
 		l.o.settings.Log.Errorf("the checkpoints on the disk cannot be listed: %v", err)
 	}
+	l.o.tellCopier(flow.Held{Places: l.has.Places()})
 }
 
 func (l *incarnation) keepBlob(place string, last bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.has.Blob(place, last)
+	l.o.tellCopier(flow.Held{Places: []string{place}})
 }
 
 // diskWait bounds what is done for the disk: one checkpoint is read and written.
@@ -75,6 +77,7 @@ func (l *incarnation) free(runs []core.Released) {
 	if len(objects)+len(places) == 0 {
 		return
 	}
+	l.o.tellCopier(flow.NotHeld{Places: places})
 	l.wait.Go(func() {
 		for _, p := range places {
 			if err := l.o.disk.Delete(p); err != nil {
@@ -98,19 +101,32 @@ func (l *incarnation) census() []core.UID {
 	return l.has.Runs()
 }
 
-// copyAgain writes a checkpoint that the disk has lost, of the object that another node has put again.
-func (l *incarnation) copyAgain(m flow.Copy) {
+// copyAgain writes a checkpoint of the object that another node has put. The object of a Copy with a number is for that only.
+func (l *incarnation) copyAgain(from phalanx.NodeID, m flow.Copy) {
+	root := l.o.node.System().Root
+	answer := func(failed string) {
+		if m.Number != 0 {
+			l.o.postFrom(root, l.o.pid, from, flow.Copied{Number: m.Number, Failed: failed})
+		}
+	}
 	if l.o.disk == nil {
+		answer("the node has no disk")
 		return
 	}
 	l.wait.Go(func() {
 		ctx, cancel := context.WithTimeout(l.ctx, diskWait)
 		defer cancel()
-		if err := l.copyTo(ctx, flow.PlaceOf(m.Blob), m.Object, m.Size, m.Digest); err != nil {
-			l.o.settings.Log.Warnf("the checkpoint %s cannot be written again: %v", flow.PlaceOf(m.Blob), err)
+		err := l.copyTo(ctx, flow.PlaceOf(m.Blob), m.Object, m.Size, m.Digest)
+		if m.Number != 0 {
+			l.drop(m.Object) // its node may have ended
+		}
+		if err != nil {
+			l.o.settings.Log.Warnf("the checkpoint %s cannot be written for node %s: %v", flow.PlaceOf(m.Blob), from, err)
+			answer(err.Error())
 			return
 		}
 		l.keepBlob(flow.PlaceOf(m.Blob), true)
+		answer("")
 	})
 }
 
@@ -154,9 +170,7 @@ func (l *incarnation) putAgain(from phalanx.NodeID, m flow.Restore) {
 			answer.Done = true
 		case errors.Is(err, durable.ErrCorrupt):
 			answer.Failed, answer.Lost = err.Error(), true
-			if err := l.o.disk.Delete(place); err != nil {
-				l.o.settings.Log.Warnf("the checkpoint %s cannot be deleted: %v", place, err)
-			}
+			l.rotten(place)
 		case errors.Is(err, phalanx.ErrNotFound):
 			answer.Lost = true
 		default:

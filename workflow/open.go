@@ -47,6 +47,8 @@ type open struct {
 	streams  uint64     // of cutting
 	restorer *flow.Restorer
 	restores map[uint64]*restoring
+	copier   *flow.Copier                  // nil: the node has no disk
+	laid     map[uint64]context.CancelFunc // end the objects of its CopyTos
 
 	controller *actor.PID // here; nil: none
 	epoch      uint64
@@ -73,6 +75,7 @@ func openService(n *cluster.Node, s Settings, f folder) *open {
 	o.streams = o.number
 	if f.disk != nil {
 		o.disk, o.log = f.disk, f.keeper
+		o.copier, o.laid = flow.NewCopier(), map[uint64]context.CancelFunc{}
 		if s.ledger != nil {
 			o.log = s.ledger(o.log)
 		}
