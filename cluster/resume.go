@@ -83,9 +83,16 @@ func (n *Node) Begin(restarts uint64) { n.order(member.BeginWay(restarts)) }
 // that it is in: then this incarnation ends.
 func (n *Node) Enter(address string) { n.order(member.EnterWay(address)) }
 
+// order has the next incarnation go a way. A node that is about to leave goes it too: its view may be dead for good, and then
+// it could never leave that, and no other node may be able to begin the cluster.
 func (n *Node) order(w member.Way) {
+	select {
+	case <-n.done:
+		return
+	default:
+	}
 	n.mu.Lock()
-	if n.leaving || !n.resume.ways.Order(w) {
+	if !n.resume.ways.Order(w) {
 		n.mu.Unlock()
 		return
 	}
