@@ -250,7 +250,7 @@ func (s *service) single() string {
 		}
 	}
 	for _, r := range s.work.runs {
-		if r.forgets || r.result == nil || disks < 2 {
+		if r.forgets || r.result == nil || disks < 2 || s.retired { // it takes longer than the run until a disk that is away counts as lost
 			continue
 		}
 		for _, o := range r.result.Outputs {

@@ -159,7 +159,8 @@ func (s *service) loses() string {
 			return "no machine can be lost"
 		}
 		s.Met("fault: machine lost for good")
-		s.sacrificed = true
+		s.sacrificed, s.retired = true, true
+		s.lose(m.disk)
 		return p.Name() + " never comes back"
 	}
 	if !s.Crash(p) {

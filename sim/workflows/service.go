@@ -39,6 +39,7 @@ type service struct {
 	blobs      map[string][]uint64 // by place: the disks that have a good checkpoint
 	rotted     map[string][]uint64 // those that have other bytes, which nobody knows yet
 	sacrificed bool                // a disk was lost for good
+	retired    bool                // with its machine: others take it for away
 	counted    time.Duration       // when nodes have named the runs of which they have something
 	calm       bool                // the workload and the faults are over
 	store      *store
