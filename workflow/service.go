@@ -14,6 +14,7 @@ import (
 	"github.com/phalanx-go/phalanx/messages"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
+	"github.com/phalanx-go/phalanx/workflow/internal/keeper"
 )
 
 // service is the actor. It owns the node's executor and the calls of the node's clients, and passes on what is for the
@@ -127,7 +128,8 @@ func (s *service) viewed(c actor.Context, m cluster.Viewed) {
 	if o.controller != nil {
 		c.Send(o.controller, flow.View{Members: o.view})
 	}
-	around := flow.Around{Self: m.Self, Nodes: nodes}
+	disks, _ := m.View.IDs(keeper.Folder)
+	around := flow.Around{Self: m.Self, Nodes: nodes, Disks: disks, First: m.View.First(keeper.Folder)}
 	s.call(c, around)
 	s.restorer(c, around)
 	o.joiner.Keep(nodes)

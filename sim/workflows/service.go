@@ -97,7 +97,8 @@ func (s *service) Learned(p *sim.Process) {
 		if c := h.keeper.controller; c != nil {
 			c.step(flow.View{Members: h.view})
 		}
-		around := flow.Around{Self: self, Nodes: nodes}
+		disks, _ := v.IDs(folder)
+		around := flow.Around{Self: self, Nodes: nodes, Disks: disks, First: v.First(folder)}
 		h.call(around)
 		h.restore(around)
 	})
