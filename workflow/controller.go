@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -87,7 +88,12 @@ func (k *controller) Receive(c actor.Context) {
 			k.failed(c, m.err)
 		}
 	case wanted:
-		go k.have(m)
+		root, self := c.ActorSystem().Root, c.Self()
+		go func() {
+			if err := k.have(m); err != nil {
+				root.Send(self, flow.Unread{Why: err.Error()})
+			}
+		}()
 	case flow.Asked:
 		k.asked(c, m)
 	case flow.TenureEvent:
@@ -235,18 +241,24 @@ func look(t durable.Tenure, l flow.Look) flow.Looked {
 	return answer
 }
 
-// have sends an executor the rows that it wants, as far as they are there.
-func (k *controller) have(m wanted) {
+// have sends an executor the rows that it wants, as far as they are there: it asks again for the others. The error says that
+// one cannot be read.
+func (k *controller) have(m wanted) error {
 	answer := flow.HaveRows{Epoch: m.rows.Epoch}
 	for _, key := range m.rows.Keys {
 		l := look(k.tenure, flow.Look{Ranges: []flow.Range{{Key: key}}})
+		if l.Failed != "" {
+			return errors.New(l.Failed)
+		}
 		for _, r := range l.Rows {
-			if v, err := messages.UnmarshalRow(r.Value, 0); err == nil {
-				if b, is := v.(core.OutputBytes); is {
-					answer.Rows = append(answer.Rows, flow.OutputRow{Key: key, Bytes: b.Bytes})
-				}
+			v, err := messages.UnmarshalRow(r.Value, 0)
+			b, is := v.(core.OutputBytes)
+			if err != nil || !is {
+				return fmt.Errorf("row %s is no output: %v", key, err)
 			}
+			answer.Rows = append(answer.Rows, flow.OutputRow{Key: key, Bytes: b.Bytes})
 		}
 	}
 	k.post(m.from, answer)
+	return nil
 }

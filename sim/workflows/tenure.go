@@ -283,12 +283,18 @@ func (h *host) look(l flow.Look) flow.Looked {
 func (c *controller) have(from phalanx.NodeID, w flow.WantRows) {
 	answer := flow.HaveRows{Epoch: w.Epoch}
 	for _, key := range w.Keys {
-		for _, r := range c.h.look(flow.Look{Ranges: []flow.Range{{Key: key}}}).Rows {
-			if v, err := messages.UnmarshalRow(r.Value, 0); err == nil {
-				if b, is := v.(core.OutputBytes); is {
-					answer.Rows = append(answer.Rows, flow.OutputRow{Key: key, Bytes: b.Bytes})
-				}
+		l := c.h.look(flow.Look{Ranges: []flow.Range{{Key: key}}})
+		if l.Failed != "" {
+			c.step(flow.Unread{Why: l.Failed})
+			return
+		}
+		for _, r := range l.Rows {
+			v, err := messages.UnmarshalRow(r.Value, 0)
+			b, is := v.(core.OutputBytes)
+			if err != nil || !is {
+				c.h.Fail("row %s is no output: %v", key, err)
 			}
+			answer.Rows = append(answer.Rows, flow.OutputRow{Key: key, Bytes: b.Bytes})
 		}
 	}
 	c.h.send(from, answer)
