@@ -78,14 +78,7 @@ func (l *incarnation) end() {
 
 // await waits until nothing goes on, but no longer than a while.
 func (l *incarnation) await(most time.Duration) {
-	done := make(chan struct{})
-	go func() {
-		l.wait.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-time.After(most):
+	if !endsWithin(most, l.wait.Wait) {
 		l.o.settings.Log.Warnf("tasks go on %v after the node has left: return when the context's Done is closed", most)
 	}
 }
