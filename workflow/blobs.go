@@ -20,15 +20,17 @@ func (l *incarnation) keep(run string, id phalanx.ObjectID, last bool) {
 	l.has.Object(run, id, last)
 }
 
-// findBlobs notes which checkpoints are on the disk already. Whether runs end with them is not known any more: these stay
-// until the run is forgotten.
+// findBlobs notes which checkpoints are on the disk already.
 func (l *incarnation) findBlobs() {
+	defer close(l.listed)
 	if l.o.disk == nil {
 		return
 	}
 	if err := l.o.disk.List(func(place string, _ int64) bool {
-		l.keepBlob(place, true)
-		return true
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.has.Found(place)
+		return l.ctx.Err() == nil
 	}); err != nil {
 		l.o.settings.Log.Errorf("the checkpoints on the disk cannot be listed: %v", err)
 	}
@@ -69,6 +71,18 @@ func (l *incarnation) write(ctx context.Context, e core.SaveBlob) error {
 
 // free deletes what the node has of runs that have ended, but for what they end with.
 func (l *incarnation) free(runs []core.Released) {
+	select {
+	case <-l.listed:
+		l.drop(runs)
+	default:
+		l.wait.Go(func() {
+			<-l.listed
+			l.drop(runs)
+		})
+	}
+}
+
+func (l *incarnation) drop(runs []core.Released) {
 	l.mu.Lock()
 	objects, places := l.has.Free(runs)
 	l.mu.Unlock()

@@ -72,6 +72,14 @@ func (b *Belongings) Blob(place string, last bool) {
 	b.blobs[run][place] = last
 }
 
+// Found notes a checkpoint that was on the disk before. Whether the run ends with it is not known any more: it stays until the
+// run is forgotten. A checkpoint of which more is known stays as it is.
+func (b *Belongings) Found(place string) {
+	if _, known := b.blobs[runOf(place)][place]; !known {
+		b.Blob(place, true)
+	}
+}
+
 // Free forgets what the node has of runs that have ended, but for what they end with, and returns it, to be deleted.
 func (b *Belongings) Free(runs []core.Released) (objects []phalanx.ObjectID, places []string) {
 	for _, r := range runs {
