@@ -38,6 +38,7 @@ type controller struct {
 	space   space
 	disks   func(to chan<- []keepers.Seen) // has the keeper tell which disks it knows
 	self    func() phalanx.NodeID          // the incarnation of now
+	starts  starts
 }
 
 // inputBudget is how many bytes of recorded outputs go with an order; executors get the others one by one.
@@ -96,6 +97,13 @@ func (k *controller) Receive(c actor.Context) {
 		}()
 	case flow.Asked:
 		k.asked(c, m)
+	case putTogether:
+		k.starts.done(m)
+		k.start(c, m.asked, m.err)
+		k.starts.next(c)
+	case flow.Unasked:
+		k.starts.withdrawn(m)
+		k.step(c, m)
 	case flow.TenureEvent:
 		k.step(c, m)
 	case actors.Crash:
@@ -121,9 +129,6 @@ func (k *controller) stop(c actor.Context) {
 	}
 }
 
-// largeGraph is the size in bytes from which on a workflow is decoded and checked beside the actor.
-const largeGraph = 4 << 10
-
 // asked takes a request. A workflow is put together of its form, and checked, first.
 func (k *controller) asked(c actor.Context, m flow.Asked) {
 	if _, is := m.Request.Call.(core.GetLedger); is {
@@ -138,32 +143,25 @@ func (k *controller) asked(c actor.Context, m flow.Asked) {
 		k.step(c, m)
 		return
 	}
-	work := func() {
-		w, err := workFrom(m.Request.Graph)
-		if err == nil {
-			if wrong := w.Check(); wrong != nil {
-				err = &phalanx.Error{Op: "workflow", Kind: phalanx.ErrInvalid, Err: wrong}
-			}
-		}
-		if err != nil {
-			k.post(m.From, flow.Reply{Number: m.Request.Number, Answer: core.Answer{Err: err}})
-			return
-		}
-		start.Work = w
-		m.Request.Call, m.Request.Graph = start, nil
-	}
 	if len(m.Request.Graph) < largeGraph {
-		if work(); start.Work != nil {
-			k.step(c, m)
-		}
+		asked, err := withWork(m)
+		k.start(c, asked, err)
 		return
 	}
-	root, self := c.ActorSystem().Root, c.Self()
-	go func() {
-		if work(); start.Work != nil {
-			root.Send(self, m)
-		}
-	}()
+	if err := k.starts.take(m); err != nil {
+		k.post(m.From, flow.Reply{Number: m.Request.Number, Busy: true, Answer: core.Answer{Err: err}})
+		return
+	}
+	k.starts.next(c)
+}
+
+// start takes a StartRun with its Work, or answers why there is none.
+func (k *controller) start(c actor.Context, m flow.Asked, err error) {
+	if err != nil {
+		k.post(m.From, flow.Reply{Number: m.Request.Number, Answer: core.Answer{Err: err}})
+		return
+	}
+	k.step(c, m)
 }
 
 func (k *controller) step(c actor.Context, ev flow.TenureEvent) {
@@ -184,6 +182,10 @@ func (k *controller) end(c actor.Context) {
 		}
 	}()
 	k.step(c, flow.Ended{})
+	for _, m := range k.starts.waits {
+		k.step(c, m) // its client is told to ask the next controller
+	}
+	k.starts.waits = nil
 }
 
 func (k *controller) carryOut(c actor.Context, effects []flow.TenureEffect) {
