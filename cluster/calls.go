@@ -49,6 +49,9 @@ func WaitForMemory(d time.Duration) PutOption {
 // there before, so that it created nothing.
 func TellExisted(existed *bool) PutOption { return func(p *putting) { p.existed = existed } }
 
+// WhileLeaving has the Put begin although the node leaves: a service hands over what others read of the object (Node.Remains).
+func WhileLeaving() PutOption { return func(p *putting) { p.WhileLeaving = true } }
+
 // Put creates the object id from data, which it copies. If the same bytes are
 // there already it succeeds; other bytes under the same id are ErrExists.
 func (n *Node) Put(ctx context.Context, id phalanx.ObjectID, data []byte, opts ...PutOption) (storenode.Info, error) {

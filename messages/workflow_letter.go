@@ -87,7 +87,13 @@ func WorkflowToProto(from, to phalanx.NodeID, letter any) (*WorkflowLetter, erro
 	case node.Restored:
 		l.Message = &WorkflowLetter_Restored{&WorkflowRestored{Number: m.Number, Done: m.Done, Failed: fromText(m.Failed), Disk: m.Disk, Lost: m.Lost}}
 	case node.Copy:
-		l.Message = &WorkflowLetter_Copy{&WorkflowCopy{Blob: fromBlob(m.Blob), Object: string(m.Object), Size: m.Size, Digest: fromDigest(m.Digest)}}
+		l.Message = &WorkflowLetter_Copy{&WorkflowCopy{Number: m.Number, Blob: fromBlob(m.Blob), Object: string(m.Object), Size: m.Size, Digest: fromDigest(m.Digest)}}
+	case node.Copied:
+		l.Message = &WorkflowLetter_Copied{&WorkflowCopied{Number: m.Number, Failed: fromText(m.Failed)}}
+	case node.Which:
+		l.Message = &WorkflowLetter_Which{&WorkflowWhich{Number: m.Number, Places: m.Places}}
+	case node.These:
+		l.Message = &WorkflowLetter_These{&WorkflowThese{Number: m.Number, Disk: m.Disk, Places: m.Places}}
 	case node.Piece:
 		l.Message = &WorkflowLetter_Piece{&WorkflowPiece{Stream: m.Stream, Offset: uint64(m.Offset), Size: uint64(m.Size), Bytes: m.Bytes}}
 	default:
@@ -190,7 +196,13 @@ func WorkflowFromProto(l *WorkflowLetter) (from, to phalanx.NodeID, letter any, 
 		letter = node.Restored{Number: m.Restored.GetNumber(), Done: m.Restored.GetDone(), Failed: m.Restored.GetFailed(),
 			Disk: f.text("restored.disk", m.Restored.GetDisk(), phalanx.MaxIDBytes), Lost: m.Restored.GetLost()}
 	case *WorkflowLetter_Copy:
-		letter = node.Copy{Blob: f.blob(m.Copy.GetBlob()), Object: f.object("copy.object", m.Copy.GetObject()), Size: m.Copy.GetSize(), Digest: f.digest("copy.digest", m.Copy.GetDigest())}
+		letter = node.Copy{Number: m.Copy.GetNumber(), Blob: f.blob(m.Copy.GetBlob()), Object: f.object("copy.object", m.Copy.GetObject()), Size: m.Copy.GetSize(), Digest: f.digest("copy.digest", m.Copy.GetDigest())}
+	case *WorkflowLetter_Copied:
+		letter = node.Copied{Number: m.Copied.GetNumber(), Failed: m.Copied.GetFailed()}
+	case *WorkflowLetter_Which:
+		letter = node.Which{Number: m.Which.GetNumber(), Places: f.places("which.places", m.Which.GetPlaces())}
+	case *WorkflowLetter_These:
+		letter = node.These{Number: m.These.GetNumber(), Disk: f.text("these.disk", m.These.GetDisk(), phalanx.MaxIDBytes), Places: f.places("these.places", m.These.GetPlaces())}
 	case *WorkflowLetter_Piece:
 		p := m.Piece
 		if p.GetSize() > node.MaxLetter || p.GetOffset() > p.GetSize() {
@@ -202,6 +214,18 @@ func WorkflowFromProto(l *WorkflowLetter) (from, to phalanx.NodeID, letter any, 
 		f.missing("letter.message")
 	}
 	return from, to, letter, f.err
+}
+
+// places reads the places of checkpoints.
+func (f *fields) places(name string, all []string) []string {
+	if len(all) > node.MaxPlaces {
+		f.bad(name, "there are %d, at most %d are allowed", len(all), node.MaxPlaces)
+		return nil
+	}
+	for _, p := range all {
+		f.text(name, p, phalanx.MaxIDBytes)
+	}
+	return all
 }
 
 func fromAttemptID(a workflow.AttemptID) *WorkflowAttemptID {

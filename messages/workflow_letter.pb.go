@@ -56,6 +56,9 @@ type WorkflowLetter struct {
 	//	*WorkflowLetter_Keeps
 	//	*WorkflowLetter_Copy
 	//	*WorkflowLetter_Waits
+	//	*WorkflowLetter_Copied
+	//	*WorkflowLetter_Which
+	//	*WorkflowLetter_These
 	Message       isWorkflowLetter_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -344,6 +347,33 @@ func (x *WorkflowLetter) GetWaits() *WorkflowWaits {
 	return nil
 }
 
+func (x *WorkflowLetter) GetCopied() *WorkflowCopied {
+	if x != nil {
+		if x, ok := x.Message.(*WorkflowLetter_Copied); ok {
+			return x.Copied
+		}
+	}
+	return nil
+}
+
+func (x *WorkflowLetter) GetWhich() *WorkflowWhich {
+	if x != nil {
+		if x, ok := x.Message.(*WorkflowLetter_Which); ok {
+			return x.Which
+		}
+	}
+	return nil
+}
+
+func (x *WorkflowLetter) GetThese() *WorkflowThese {
+	if x != nil {
+		if x, ok := x.Message.(*WorkflowLetter_These); ok {
+			return x.These
+		}
+	}
+	return nil
+}
+
 type isWorkflowLetter_Message interface {
 	isWorkflowLetter_Message()
 }
@@ -448,6 +478,18 @@ type WorkflowLetter_Waits struct {
 	Waits *WorkflowWaits `protobuf:"bytes,28,opt,name=waits,proto3,oneof"`
 }
 
+type WorkflowLetter_Copied struct {
+	Copied *WorkflowCopied `protobuf:"bytes,29,opt,name=copied,proto3,oneof"`
+}
+
+type WorkflowLetter_Which struct {
+	Which *WorkflowWhich `protobuf:"bytes,30,opt,name=which,proto3,oneof"`
+}
+
+type WorkflowLetter_These struct {
+	These *WorkflowThese `protobuf:"bytes,31,opt,name=these,proto3,oneof"`
+}
+
 func (*WorkflowLetter_Ask) isWorkflowLetter_Message() {}
 
 func (*WorkflowLetter_Order) isWorkflowLetter_Message() {}
@@ -497,6 +539,12 @@ func (*WorkflowLetter_Keeps) isWorkflowLetter_Message() {}
 func (*WorkflowLetter_Copy) isWorkflowLetter_Message() {}
 
 func (*WorkflowLetter_Waits) isWorkflowLetter_Message() {}
+
+func (*WorkflowLetter_Copied) isWorkflowLetter_Message() {}
+
+func (*WorkflowLetter_Which) isWorkflowLetter_Message() {}
+
+func (*WorkflowLetter_These) isWorkflowLetter_Message() {}
 
 // WorkflowPiece is a part of a letter that is too long for one message.
 type WorkflowPiece struct {
@@ -3373,13 +3421,14 @@ func (x *WorkflowRestored) GetLost() bool {
 	return false
 }
 
-// WorkflowCopy asks a node to write a checkpoint again that its disk has lost.
+// WorkflowCopy asks a node to write a checkpoint to its disk.
 type WorkflowCopy struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Blob          *WorkflowBlob          `protobuf:"bytes,1,opt,name=blob,proto3" json:"blob,omitempty"`
 	Object        string                 `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
 	Size          int64                  `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
 	Digest        []byte                 `protobuf:"bytes,4,opt,name=digest,proto3" json:"digest,omitempty"`
+	Number        uint64                 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"` // 0: nobody waits for the answer
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3442,11 +3491,185 @@ func (x *WorkflowCopy) GetDigest() []byte {
 	return nil
 }
 
+func (x *WorkflowCopy) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+// WorkflowCopied answers a copy that has a number.
+type WorkflowCopied struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Failed        string                 `protobuf:"bytes,2,opt,name=failed,proto3" json:"failed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowCopied) Reset() {
+	*x = WorkflowCopied{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowCopied) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowCopied) ProtoMessage() {}
+
+func (x *WorkflowCopied) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowCopied.ProtoReflect.Descriptor instead.
+func (*WorkflowCopied) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *WorkflowCopied) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *WorkflowCopied) GetFailed() string {
+	if x != nil {
+		return x.Failed
+	}
+	return ""
+}
+
+// WorkflowWhich asks which of these checkpoints the disk of a node has.
+type WorkflowWhich struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Places        []string               `protobuf:"bytes,2,rep,name=places,proto3" json:"places,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowWhich) Reset() {
+	*x = WorkflowWhich{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowWhich) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowWhich) ProtoMessage() {}
+
+func (x *WorkflowWhich) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowWhich.ProtoReflect.Descriptor instead.
+func (*WorkflowWhich) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *WorkflowWhich) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *WorkflowWhich) GetPlaces() []string {
+	if x != nil {
+		return x.Places
+	}
+	return nil
+}
+
+// WorkflowThese has those that it has.
+type WorkflowThese struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Disk          string                 `protobuf:"bytes,2,opt,name=disk,proto3" json:"disk,omitempty"` // of the node; "": it has none
+	Places        []string               `protobuf:"bytes,3,rep,name=places,proto3" json:"places,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowThese) Reset() {
+	*x = WorkflowThese{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowThese) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowThese) ProtoMessage() {}
+
+func (x *WorkflowThese) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowThese.ProtoReflect.Descriptor instead.
+func (*WorkflowThese) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *WorkflowThese) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *WorkflowThese) GetDisk() string {
+	if x != nil {
+		return x.Disk
+	}
+	return ""
+}
+
+func (x *WorkflowThese) GetPlaces() []string {
+	if x != nil {
+		return x.Places
+	}
+	return nil
+}
+
 var File_messages_workflow_letter_proto protoreflect.FileDescriptor
 
 const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\n" +
-	"\x1emessages/workflow_letter.proto\x12\aphalanx\x1a\x15messages/common.proto\x1a\x17messages/workflow.proto\x1a\x1bmessages/workflow_row.proto\"\x81\v\n" +
+	"\x1emessages/workflow_letter.proto\x12\aphalanx\x1a\x15messages/common.proto\x1a\x17messages/workflow.proto\x1a\x1bmessages/workflow_row.proto\"\x94\f\n" +
 	"\x0eWorkflowLetter\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x14\n" +
@@ -3477,7 +3700,10 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x06beaten\x18\x19 \x01(\v2\x17.phalanx.WorkflowBeatenH\x00R\x06beaten\x12.\n" +
 	"\x05keeps\x18\x1a \x01(\v2\x16.phalanx.WorkflowKeepsH\x00R\x05keeps\x12+\n" +
 	"\x04copy\x18\x1b \x01(\v2\x15.phalanx.WorkflowCopyH\x00R\x04copy\x12.\n" +
-	"\x05waits\x18\x1c \x01(\v2\x16.phalanx.WorkflowWaitsH\x00R\x05waitsB\t\n" +
+	"\x05waits\x18\x1c \x01(\v2\x16.phalanx.WorkflowWaitsH\x00R\x05waits\x121\n" +
+	"\x06copied\x18\x1d \x01(\v2\x17.phalanx.WorkflowCopiedH\x00R\x06copied\x12.\n" +
+	"\x05which\x18\x1e \x01(\v2\x16.phalanx.WorkflowWhichH\x00R\x05which\x12.\n" +
+	"\x05these\x18\x1f \x01(\v2\x16.phalanx.WorkflowTheseH\x00R\x05theseB\t\n" +
 	"\amessage\"i\n" +
 	"\rWorkflowPiece\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\x04R\x06stream\x12\x16\n" +
@@ -3692,12 +3918,23 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x04done\x18\x02 \x01(\bR\x04done\x12\x16\n" +
 	"\x06failed\x18\x03 \x01(\tR\x06failed\x12\x12\n" +
 	"\x04disk\x18\x04 \x01(\tR\x04disk\x12\x12\n" +
-	"\x04lost\x18\x05 \x01(\bR\x04lost\"}\n" +
+	"\x04lost\x18\x05 \x01(\bR\x04lost\"\x95\x01\n" +
 	"\fWorkflowCopy\x12)\n" +
 	"\x04blob\x18\x01 \x01(\v2\x15.phalanx.WorkflowBlobR\x04blob\x12\x16\n" +
 	"\x06object\x18\x02 \x01(\tR\x06object\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x03R\x04size\x12\x16\n" +
-	"\x06digest\x18\x04 \x01(\fR\x06digestB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
+	"\x06digest\x18\x04 \x01(\fR\x06digest\x12\x16\n" +
+	"\x06number\x18\x05 \x01(\x04R\x06number\"@\n" +
+	"\x0eWorkflowCopied\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x16\n" +
+	"\x06failed\x18\x02 \x01(\tR\x06failed\"?\n" +
+	"\rWorkflowWhich\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x16\n" +
+	"\x06places\x18\x02 \x03(\tR\x06places\"S\n" +
+	"\rWorkflowThese\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
+	"\x04disk\x18\x02 \x01(\tR\x04disk\x12\x16\n" +
+	"\x06places\x18\x03 \x03(\tR\x06placesB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
 
 var (
 	file_messages_workflow_letter_proto_rawDescOnce sync.Once
@@ -3711,7 +3948,7 @@ func file_messages_workflow_letter_proto_rawDescGZIP() []byte {
 	return file_messages_workflow_letter_proto_rawDescData
 }
 
-var file_messages_workflow_letter_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_messages_workflow_letter_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_messages_workflow_letter_proto_goTypes = []any{
 	(*WorkflowLetter)(nil),      // 0: phalanx.WorkflowLetter
 	(*WorkflowPiece)(nil),       // 1: phalanx.WorkflowPiece
@@ -3755,15 +3992,18 @@ var file_messages_workflow_letter_proto_goTypes = []any{
 	(*WorkflowRestore)(nil),     // 39: phalanx.WorkflowRestore
 	(*WorkflowRestored)(nil),    // 40: phalanx.WorkflowRestored
 	(*WorkflowCopy)(nil),        // 41: phalanx.WorkflowCopy
-	(*WorkflowUID)(nil),         // 42: phalanx.WorkflowUID
-	(*WorkflowAttempt)(nil),     // 43: phalanx.WorkflowAttempt
-	(*WorkflowFunction)(nil),    // 44: phalanx.WorkflowFunction
-	(*WorkflowLocated)(nil),     // 45: phalanx.WorkflowLocated
-	(*WorkflowBlob)(nil),        // 46: phalanx.WorkflowBlob
-	(*WorkflowOutput)(nil),      // 47: phalanx.WorkflowOutput
-	(*WorkflowResult)(nil),      // 48: phalanx.WorkflowResult
-	(*Error)(nil),               // 49: phalanx.Error
-	(*WorkflowName)(nil),        // 50: phalanx.WorkflowName
+	(*WorkflowCopied)(nil),      // 42: phalanx.WorkflowCopied
+	(*WorkflowWhich)(nil),       // 43: phalanx.WorkflowWhich
+	(*WorkflowThese)(nil),       // 44: phalanx.WorkflowThese
+	(*WorkflowUID)(nil),         // 45: phalanx.WorkflowUID
+	(*WorkflowAttempt)(nil),     // 46: phalanx.WorkflowAttempt
+	(*WorkflowFunction)(nil),    // 47: phalanx.WorkflowFunction
+	(*WorkflowLocated)(nil),     // 48: phalanx.WorkflowLocated
+	(*WorkflowBlob)(nil),        // 49: phalanx.WorkflowBlob
+	(*WorkflowOutput)(nil),      // 50: phalanx.WorkflowOutput
+	(*WorkflowResult)(nil),      // 51: phalanx.WorkflowResult
+	(*Error)(nil),               // 52: phalanx.Error
+	(*WorkflowName)(nil),        // 53: phalanx.WorkflowName
 }
 var file_messages_workflow_letter_proto_depIdxs = []int32{
 	2,  // 0: phalanx.WorkflowLetter.ask:type_name -> phalanx.WorkflowAsk
@@ -3791,62 +4031,65 @@ var file_messages_workflow_letter_proto_depIdxs = []int32{
 	17, // 22: phalanx.WorkflowLetter.keeps:type_name -> phalanx.WorkflowKeeps
 	41, // 23: phalanx.WorkflowLetter.copy:type_name -> phalanx.WorkflowCopy
 	16, // 24: phalanx.WorkflowLetter.waits:type_name -> phalanx.WorkflowWaits
-	42, // 25: phalanx.WorkflowAsk.only:type_name -> phalanx.WorkflowUID
-	42, // 26: phalanx.WorkflowAttemptID.run:type_name -> phalanx.WorkflowUID
-	43, // 27: phalanx.WorkflowAttemptID.attempt:type_name -> phalanx.WorkflowAttempt
-	3,  // 28: phalanx.WorkflowOrder.id:type_name -> phalanx.WorkflowAttemptID
-	43, // 29: phalanx.WorkflowOrder.fence:type_name -> phalanx.WorkflowAttempt
-	43, // 30: phalanx.WorkflowOrder.made:type_name -> phalanx.WorkflowAttempt
-	44, // 31: phalanx.WorkflowOrder.function:type_name -> phalanx.WorkflowFunction
-	45, // 32: phalanx.WorkflowOrder.inputs:type_name -> phalanx.WorkflowLocated
-	45, // 33: phalanx.WorkflowOrder.output:type_name -> phalanx.WorkflowLocated
-	5,  // 34: phalanx.WorkflowOrder.job:type_name -> phalanx.WorkflowJob
-	3,  // 35: phalanx.WorkflowRecall.id:type_name -> phalanx.WorkflowAttemptID
-	3,  // 36: phalanx.WorkflowAcknowledge.ids:type_name -> phalanx.WorkflowAttemptID
-	46, // 37: phalanx.WorkflowWriteBlob.blob:type_name -> phalanx.WorkflowBlob
-	47, // 38: phalanx.WorkflowWriteBlob.output:type_name -> phalanx.WorkflowOutput
-	42, // 39: phalanx.WorkflowReleased.run:type_name -> phalanx.WorkflowUID
-	9,  // 40: phalanx.WorkflowRelease.runs:type_name -> phalanx.WorkflowReleased
-	3,  // 41: phalanx.WorkflowRunning.id:type_name -> phalanx.WorkflowAttemptID
-	44, // 42: phalanx.WorkflowTell.functions:type_name -> phalanx.WorkflowFunction
-	11, // 43: phalanx.WorkflowTell.running:type_name -> phalanx.WorkflowRunning
-	13, // 44: phalanx.WorkflowTell.ended:type_name -> phalanx.WorkflowReport
-	46, // 45: phalanx.WorkflowTell.holds:type_name -> phalanx.WorkflowBlob
-	3,  // 46: phalanx.WorkflowReport.id:type_name -> phalanx.WorkflowAttemptID
-	46, // 47: phalanx.WorkflowReport.missing:type_name -> phalanx.WorkflowBlob
-	47, // 48: phalanx.WorkflowReport.output:type_name -> phalanx.WorkflowOutput
-	46, // 49: phalanx.WorkflowReport.unsaved:type_name -> phalanx.WorkflowBlob
-	46, // 50: phalanx.WorkflowBlobWritten.blob:type_name -> phalanx.WorkflowBlob
-	3,  // 51: phalanx.WorkflowBeaten.id:type_name -> phalanx.WorkflowAttemptID
-	3,  // 52: phalanx.WorkflowWaits.id:type_name -> phalanx.WorkflowAttemptID
-	42, // 53: phalanx.WorkflowKeeps.runs:type_name -> phalanx.WorkflowUID
-	21, // 54: phalanx.WorkflowHaveRows.rows:type_name -> phalanx.WorkflowOutputRow
-	23, // 55: phalanx.WorkflowRequest.start:type_name -> phalanx.WorkflowStart
-	24, // 56: phalanx.WorkflowRequest.list:type_name -> phalanx.WorkflowListing
-	26, // 57: phalanx.WorkflowRequest.cancel:type_name -> phalanx.WorkflowCancel
-	27, // 58: phalanx.WorkflowRequest.resume:type_name -> phalanx.WorkflowResume
-	28, // 59: phalanx.WorkflowRequest.signal:type_name -> phalanx.WorkflowSignal
-	25, // 60: phalanx.WorkflowRequest.read:type_name -> phalanx.WorkflowReading
-	44, // 61: phalanx.WorkflowResume.with:type_name -> phalanx.WorkflowFunction
-	42, // 62: phalanx.WorkflowReply.run:type_name -> phalanx.WorkflowUID
-	32, // 63: phalanx.WorkflowReply.status:type_name -> phalanx.WorkflowStatus
-	36, // 64: phalanx.WorkflowReply.list:type_name -> phalanx.WorkflowListed
-	48, // 65: phalanx.WorkflowReply.result:type_name -> phalanx.WorkflowResult
-	49, // 66: phalanx.WorkflowReply.error:type_name -> phalanx.Error
-	34, // 67: phalanx.WorkflowReply.page:type_name -> phalanx.WorkflowPage
-	30, // 68: phalanx.WorkflowReply.ledger:type_name -> phalanx.WorkflowLedger
-	31, // 69: phalanx.WorkflowLedger.disks:type_name -> phalanx.WorkflowLedgerDisk
-	44, // 70: phalanx.WorkflowStatus.lacks:type_name -> phalanx.WorkflowFunction
-	33, // 71: phalanx.WorkflowStatus.work:type_name -> phalanx.WorkflowAtWork
-	35, // 72: phalanx.WorkflowPage.rows:type_name -> phalanx.WorkflowRecorded
-	50, // 73: phalanx.WorkflowListed.name:type_name -> phalanx.WorkflowName
-	46, // 74: phalanx.WorkflowRestore.blob:type_name -> phalanx.WorkflowBlob
-	46, // 75: phalanx.WorkflowCopy.blob:type_name -> phalanx.WorkflowBlob
-	76, // [76:76] is the sub-list for method output_type
-	76, // [76:76] is the sub-list for method input_type
-	76, // [76:76] is the sub-list for extension type_name
-	76, // [76:76] is the sub-list for extension extendee
-	0,  // [0:76] is the sub-list for field type_name
+	42, // 25: phalanx.WorkflowLetter.copied:type_name -> phalanx.WorkflowCopied
+	43, // 26: phalanx.WorkflowLetter.which:type_name -> phalanx.WorkflowWhich
+	44, // 27: phalanx.WorkflowLetter.these:type_name -> phalanx.WorkflowThese
+	45, // 28: phalanx.WorkflowAsk.only:type_name -> phalanx.WorkflowUID
+	45, // 29: phalanx.WorkflowAttemptID.run:type_name -> phalanx.WorkflowUID
+	46, // 30: phalanx.WorkflowAttemptID.attempt:type_name -> phalanx.WorkflowAttempt
+	3,  // 31: phalanx.WorkflowOrder.id:type_name -> phalanx.WorkflowAttemptID
+	46, // 32: phalanx.WorkflowOrder.fence:type_name -> phalanx.WorkflowAttempt
+	46, // 33: phalanx.WorkflowOrder.made:type_name -> phalanx.WorkflowAttempt
+	47, // 34: phalanx.WorkflowOrder.function:type_name -> phalanx.WorkflowFunction
+	48, // 35: phalanx.WorkflowOrder.inputs:type_name -> phalanx.WorkflowLocated
+	48, // 36: phalanx.WorkflowOrder.output:type_name -> phalanx.WorkflowLocated
+	5,  // 37: phalanx.WorkflowOrder.job:type_name -> phalanx.WorkflowJob
+	3,  // 38: phalanx.WorkflowRecall.id:type_name -> phalanx.WorkflowAttemptID
+	3,  // 39: phalanx.WorkflowAcknowledge.ids:type_name -> phalanx.WorkflowAttemptID
+	49, // 40: phalanx.WorkflowWriteBlob.blob:type_name -> phalanx.WorkflowBlob
+	50, // 41: phalanx.WorkflowWriteBlob.output:type_name -> phalanx.WorkflowOutput
+	45, // 42: phalanx.WorkflowReleased.run:type_name -> phalanx.WorkflowUID
+	9,  // 43: phalanx.WorkflowRelease.runs:type_name -> phalanx.WorkflowReleased
+	3,  // 44: phalanx.WorkflowRunning.id:type_name -> phalanx.WorkflowAttemptID
+	47, // 45: phalanx.WorkflowTell.functions:type_name -> phalanx.WorkflowFunction
+	11, // 46: phalanx.WorkflowTell.running:type_name -> phalanx.WorkflowRunning
+	13, // 47: phalanx.WorkflowTell.ended:type_name -> phalanx.WorkflowReport
+	49, // 48: phalanx.WorkflowTell.holds:type_name -> phalanx.WorkflowBlob
+	3,  // 49: phalanx.WorkflowReport.id:type_name -> phalanx.WorkflowAttemptID
+	49, // 50: phalanx.WorkflowReport.missing:type_name -> phalanx.WorkflowBlob
+	50, // 51: phalanx.WorkflowReport.output:type_name -> phalanx.WorkflowOutput
+	49, // 52: phalanx.WorkflowReport.unsaved:type_name -> phalanx.WorkflowBlob
+	49, // 53: phalanx.WorkflowBlobWritten.blob:type_name -> phalanx.WorkflowBlob
+	3,  // 54: phalanx.WorkflowBeaten.id:type_name -> phalanx.WorkflowAttemptID
+	3,  // 55: phalanx.WorkflowWaits.id:type_name -> phalanx.WorkflowAttemptID
+	45, // 56: phalanx.WorkflowKeeps.runs:type_name -> phalanx.WorkflowUID
+	21, // 57: phalanx.WorkflowHaveRows.rows:type_name -> phalanx.WorkflowOutputRow
+	23, // 58: phalanx.WorkflowRequest.start:type_name -> phalanx.WorkflowStart
+	24, // 59: phalanx.WorkflowRequest.list:type_name -> phalanx.WorkflowListing
+	26, // 60: phalanx.WorkflowRequest.cancel:type_name -> phalanx.WorkflowCancel
+	27, // 61: phalanx.WorkflowRequest.resume:type_name -> phalanx.WorkflowResume
+	28, // 62: phalanx.WorkflowRequest.signal:type_name -> phalanx.WorkflowSignal
+	25, // 63: phalanx.WorkflowRequest.read:type_name -> phalanx.WorkflowReading
+	47, // 64: phalanx.WorkflowResume.with:type_name -> phalanx.WorkflowFunction
+	45, // 65: phalanx.WorkflowReply.run:type_name -> phalanx.WorkflowUID
+	32, // 66: phalanx.WorkflowReply.status:type_name -> phalanx.WorkflowStatus
+	36, // 67: phalanx.WorkflowReply.list:type_name -> phalanx.WorkflowListed
+	51, // 68: phalanx.WorkflowReply.result:type_name -> phalanx.WorkflowResult
+	52, // 69: phalanx.WorkflowReply.error:type_name -> phalanx.Error
+	34, // 70: phalanx.WorkflowReply.page:type_name -> phalanx.WorkflowPage
+	30, // 71: phalanx.WorkflowReply.ledger:type_name -> phalanx.WorkflowLedger
+	31, // 72: phalanx.WorkflowLedger.disks:type_name -> phalanx.WorkflowLedgerDisk
+	47, // 73: phalanx.WorkflowStatus.lacks:type_name -> phalanx.WorkflowFunction
+	33, // 74: phalanx.WorkflowStatus.work:type_name -> phalanx.WorkflowAtWork
+	35, // 75: phalanx.WorkflowPage.rows:type_name -> phalanx.WorkflowRecorded
+	53, // 76: phalanx.WorkflowListed.name:type_name -> phalanx.WorkflowName
+	49, // 77: phalanx.WorkflowRestore.blob:type_name -> phalanx.WorkflowBlob
+	49, // 78: phalanx.WorkflowCopy.blob:type_name -> phalanx.WorkflowBlob
+	79, // [79:79] is the sub-list for method output_type
+	79, // [79:79] is the sub-list for method input_type
+	79, // [79:79] is the sub-list for extension type_name
+	79, // [79:79] is the sub-list for extension extendee
+	0,  // [0:79] is the sub-list for field type_name
 }
 
 func init() { file_messages_workflow_letter_proto_init() }
@@ -3883,6 +4126,9 @@ func file_messages_workflow_letter_proto_init() {
 		(*WorkflowLetter_Keeps)(nil),
 		(*WorkflowLetter_Copy)(nil),
 		(*WorkflowLetter_Waits)(nil),
+		(*WorkflowLetter_Copied)(nil),
+		(*WorkflowLetter_Which)(nil),
+		(*WorkflowLetter_These)(nil),
 	}
 	file_messages_workflow_letter_proto_msgTypes[22].OneofWrappers = []any{
 		(*WorkflowRequest_Start)(nil),
@@ -3904,7 +4150,7 @@ func file_messages_workflow_letter_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_workflow_letter_proto_rawDesc), len(file_messages_workflow_letter_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   42,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

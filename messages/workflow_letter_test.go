@@ -65,7 +65,10 @@ var (
 		node.Withdrawn{Number: 1},
 		node.Restore{Number: 1, Blob: aBlob, Object: "wf/x"},
 		node.Restored{Number: 1, Done: true, Failed: "f", Disk: "d", Lost: true},
-		node.Copy{Blob: aBlob, Object: "wf/x", Size: 3, Digest: [16]byte{4}},
+		node.Copied{Number: 1, Failed: "f"},
+		node.Which{Number: 1, Places: []string{"p"}},
+		node.These{Number: 1, Disk: "d", Places: []string{"p"}},
+		node.Copy{Number: 2, Blob: aBlob, Object: "wf/x", Size: 3, Digest: [16]byte{4}},
 		node.Piece{Stream: 1, Offset: 2, Size: 9, Bytes: []byte("b")},
 	}
 	someCalls = []workflow.Call{

@@ -139,6 +139,7 @@ func (l *leaver) do(e leave.Effect) {
 	case leave.GiveUp:
 		w.met["leave: what runs is given up"]++
 		n.giveUp(n.leaves("it is given up"))
+		n.owes = n.owes || len(e.Services) > 0
 	case leave.Remove:
 		if !l.gone {
 			w.heirDies(l)
@@ -302,9 +303,9 @@ func (n *node) goes() {
 	n.process.end()
 	n.end(&phalanx.Error{Kind: phalanx.ErrClosed, Err: fmt.Errorf("%s has left the cluster", n.id)})
 	n.disconnect(true)
-	if n.back {
+	if n.back || n.owes {
 		w.after(100*time.Millisecond+w.draw(time.Second), func() {
-			if h.life == nil && h.lives == n.life && !w.calmed {
+			if h.life == nil && h.lives == n.life && (n.owes && !w.together || !w.calmed) {
 				h.restart()
 			}
 		})

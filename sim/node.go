@@ -68,6 +68,7 @@ type node struct {
 	refuses bool    // the node leaves, and refuses new calls
 	going   bool    // it leaves, or has failed to and tries again
 	back    bool    // its process comes back after the node has left
+	owes    bool    // so it must: it has left although services had something to hand over
 }
 
 // Messages between nodes to a shard replica or about the view.

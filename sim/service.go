@@ -232,6 +232,13 @@ func (s *World) Retire(p *Process) bool {
 	return true
 }
 
+// Owes has the machine of a process come back after the process has left: it has something that nobody has taken.
+func (s *World) Owes(p *Process) {
+	if n := p.host.life; n != nil {
+		n.owes = true
+	}
+}
+
 // Reboot ends a process, which begins again after a while, as a supervisor does with one that has ended itself.
 func (s *World) Reboot(p *Process) {
 	h := p.host

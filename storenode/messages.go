@@ -19,12 +19,13 @@ type (
 	// Put creates an object from Bytes, which the store copies, or from Reader
 	// if it is not nil. The store answers with PutDone.
 	Put struct {
-		Object   phalanx.ObjectID
-		Bytes    []byte
-		Reader   io.Reader
-		Meta     phalanx.Meta // the size is taken from Bytes; with a Reader it may be phalanx.UnknownSize
-		Copies   int          // complete pinned copies that are to exist when the Put is done; 0 means 1
-		Deadline time.Duration
+		Object       phalanx.ObjectID
+		Bytes        []byte
+		Reader       io.Reader
+		Meta         phalanx.Meta // the size is taken from Bytes; with a Reader it may be phalanx.UnknownSize
+		Copies       int          // complete pinned copies that are to exist when the Put is done; 0 means 1
+		WhileLeaving bool         // the Put begins although the node leaves
+		Deadline     time.Duration
 		// MemoryWait is how long the Put waits for memory at most; 0 means the constant
 		// MemoryWait. A negative one does not wait: only free memory is taken, and nothing
 		// is evicted.

@@ -3,6 +3,7 @@ package workflow
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -20,19 +21,47 @@ func (l *incarnation) keep(run string, id phalanx.ObjectID, last bool) {
 	l.has.Object(run, id, last)
 }
 
+// foundBlobs says that an incarnation knows which checkpoints were on the disk as it began.
+type foundBlobs struct{ life *incarnation }
+
+// atOnce is how many checkpoints the Copier is told of at once: more hold up the actor.
+const atOnce = 1000
+
 // findBlobs notes which checkpoints are on the disk already.
 func (l *incarnation) findBlobs() {
-	defer close(l.listed)
 	if l.o.disk == nil {
+		close(l.listed)
 		return
 	}
+	var places []string
 	if err := l.o.disk.List(func(place string, _ int64) bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.has.Found(place)
+		places = append(places, place)
 		return l.ctx.Err() == nil
 	}); err != nil {
 		l.o.settings.Log.Errorf("the checkpoints on the disk cannot be listed: %v", err)
+	}
+	for some := range slices.Chunk(places, atOnce) {
+		l.o.tellCopier(flow.Held{Places: some})
+	}
+	close(l.listed)
+	if l.o.copier != nil {
+		l.o.node.System().Root.Send(l.o.pid, foundBlobs{l})
+	}
+}
+
+// onceListed does at once, or once all checkpoints are listed, what has to know them.
+func (l *incarnation) onceListed(do func()) {
+	select {
+	case <-l.listed:
+		do()
+	default:
+		l.wait.Go(func() {
+			<-l.listed
+			do()
+		})
 	}
 }
 
@@ -40,6 +69,7 @@ func (l *incarnation) keepBlob(place string, last bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.has.Blob(place, last)
+	l.o.tellCopier(flow.Held{Places: []string{place}})
 }
 
 // diskWait bounds what is done for the disk: one checkpoint is read and written.
@@ -70,25 +100,16 @@ func (l *incarnation) write(ctx context.Context, e core.SaveBlob) error {
 }
 
 // free deletes what the node has of runs that have ended, but for what they end with.
-func (l *incarnation) free(runs []core.Released) {
-	select {
-	case <-l.listed:
-		l.drop(runs)
-	default:
-		l.wait.Go(func() {
-			<-l.listed
-			l.drop(runs)
-		})
-	}
-}
+func (l *incarnation) free(runs []core.Released) { l.onceListed(func() { l.freeNow(runs) }) }
 
-func (l *incarnation) drop(runs []core.Released) {
+func (l *incarnation) freeNow(runs []core.Released) {
 	l.mu.Lock()
 	objects, places := l.has.Free(runs)
 	l.mu.Unlock()
 	if len(objects)+len(places) == 0 {
 		return
 	}
+	l.o.tellCopier(flow.NotHeld{Places: places})
 	l.wait.Go(func() {
 		for _, p := range places {
 			if err := l.o.disk.Delete(p); err != nil {
@@ -112,19 +133,32 @@ func (l *incarnation) census() []core.UID {
 	return l.has.Runs()
 }
 
-// copyAgain writes a checkpoint that the disk has lost, of the object that another node has put again.
-func (l *incarnation) copyAgain(m flow.Copy) {
+// copyAgain writes a checkpoint of the object that another node has put. The object of a Copy with a number is for that only.
+func (l *incarnation) copyAgain(from phalanx.NodeID, m flow.Copy) {
+	root := l.o.node.System().Root
+	answer := func(failed string) {
+		if m.Number != 0 {
+			l.o.postFrom(root, l.o.pid, from, flow.Copied{Number: m.Number, Failed: failed})
+		}
+	}
 	if l.o.disk == nil {
+		answer("the node has no disk")
 		return
 	}
 	l.wait.Go(func() {
 		ctx, cancel := context.WithTimeout(l.ctx, diskWait)
 		defer cancel()
-		if err := l.copyTo(ctx, flow.PlaceOf(m.Blob), m.Object, m.Size, m.Digest); err != nil {
-			l.o.settings.Log.Warnf("the checkpoint %s cannot be written again: %v", flow.PlaceOf(m.Blob), err)
+		err := l.copyTo(ctx, flow.PlaceOf(m.Blob), m.Object, m.Size, m.Digest)
+		if m.Number != 0 {
+			l.drop(m.Object) // its node may have ended
+		}
+		if err != nil {
+			l.o.settings.Log.Warnf("the checkpoint %s cannot be written for node %s: %v", flow.PlaceOf(m.Blob), from, err)
+			answer(err.Error())
 			return
 		}
 		l.keepBlob(flow.PlaceOf(m.Blob), true)
+		answer("")
 	})
 }
 
@@ -168,9 +202,7 @@ func (l *incarnation) putAgain(from phalanx.NodeID, m flow.Restore) {
 			answer.Done = true
 		case errors.Is(err, durable.ErrCorrupt):
 			answer.Failed, answer.Lost = err.Error(), true
-			if err := l.o.disk.Delete(place); err != nil {
-				l.o.settings.Log.Warnf("the checkpoint %s cannot be deleted: %v", place, err)
-			}
+			l.rotten(place)
 		case errors.Is(err, phalanx.ErrNotFound):
 			answer.Lost = true
 		default:

@@ -47,6 +47,9 @@ type open struct {
 	streams  uint64     // of cutting
 	restorer *flow.Restorer
 	restores map[uint64]*restoring
+	copier   *flow.Copier                  // nil: the node has no disk
+	laid     map[uint64]context.CancelFunc // end the objects of its CopyTos
+	disks    flow.Disks                    // what it is told of the last view
 
 	controller *actor.PID // here; nil: none
 	epoch      uint64
@@ -73,6 +76,7 @@ func openService(n *cluster.Node, s Settings, f folder) *open {
 	o.streams = o.number
 	if f.disk != nil {
 		o.disk, o.log = f.disk, f.keeper
+		o.copier, o.laid = flow.NewCopier(), map[uint64]context.CancelFunc{}
 		if s.ledger != nil {
 			o.log = s.ledger(o.log)
 		}

@@ -49,6 +49,7 @@ func (s *service) Receive(c actor.Context) {
 		s.call(c, flow.CallerTick{})
 		s.member(c, flow.Local{Event: core.Tick{}})
 		s.restorer(c, flow.Tick{})
+		s.copier(c, flow.Tick{})
 		return
 	}
 	switch m := c.Message().(type) {
@@ -99,6 +100,12 @@ func (s *service) Receive(c actor.Context) {
 			delete(s.open.calls, m.asked.number)
 			s.call(c, flow.Forsaken{Number: m.asked.number})
 		}
+	case foundBlobs:
+		if m.life == s.open.life {
+			s.seeDisks(c, s.open.disks)
+		}
+	case forCopier:
+		s.copier(c, m.event)
 	case *restoring:
 		s.restore(c, m)
 	case notRestoring:
@@ -132,6 +139,7 @@ func (s *service) viewed(c actor.Context, m cluster.Viewed) {
 	around := flow.Around{Self: m.Self, Nodes: nodes, Disks: disks, First: m.View.First(keeper.Folder)}
 	s.call(c, around)
 	s.restorer(c, around)
+	s.seeDisks(c, disksOf(m.Self, m.View))
 	o.joiner.Keep(nodes)
 }
 
@@ -171,8 +179,16 @@ func (s *service) heard(c actor.Context, from phalanx.NodeID, letter any) {
 		}
 	case flow.Copy:
 		if o.life != nil {
-			o.life.copyAgain(m)
+			o.life.copyAgain(from, m)
 		}
+	case flow.Copied:
+		s.copier(c, flow.CopyEnded{From: from, Copied: m})
+	case flow.Which:
+		if o.life != nil {
+			o.life.which(from, m)
+		}
+	case flow.These:
+		s.copier(c, flow.Counted{From: from, These: m})
 	case flow.Restored:
 		s.restorer(c, flow.Answered{From: from, Restored: m})
 	case flow.Piece:
@@ -292,6 +308,11 @@ func (s *service) wake(c actor.Context) {
 	}
 	if a, some := s.open.restorer.Due(); some && (!ok || a < at) {
 		at, ok = a, true
+	}
+	if s.open.copier != nil {
+		if a, some := s.open.copier.Due(); some && (!ok || a < at) {
+			at, ok = a, true
+		}
 	}
 	s.wakeup.Set(c, s.node.Now(), at, ok)
 }

@@ -15,6 +15,28 @@ import (
 // leading returns the Core of a node that leads a ledger of one disk, and knows so many others, whose nodes are members.
 func leading(tb testing.TB, others int) (*node.Core, time.Duration) {
 	tb.Helper()
+	c, now, step := resumed(tb, func(node.Effect) {})
+	v := node.Viewed{Self: "n#1", Number: 1, Members: []node.Member{{Node: "n#1", Address: "n:1", Keeps: true}}}
+	for i := range others {
+		v.Members = append(v.Members, node.Member{Node: phalanx.NodeID(fmt.Sprintf("o%d#1", i)), Address: fmt.Sprint("o:", i), Keeps: true})
+	}
+	step(v)
+	for i := range others {
+		step(node.Heard{Hello: disk(i)})
+	}
+	for range 20 {
+		*now += 100 * time.Millisecond
+		step(node.Tick{})
+	}
+	if len(c.Voters()) == 0 {
+		tb.Fatalf("it does not lead: %s", c)
+	}
+	return c, *now
+}
+
+// resumed returns the core of a node with the folder of a ledger of its own, and what gives it events. It is in no view.
+func resumed(tb testing.TB, does func(node.Effect)) (c *node.Core, at *time.Duration, step func(node.Event)) {
+	tb.Helper()
 	d, err := memory.NewFolder(1, durable.Space{Free: 9e9, Total: 9e9}).Open(memory.Config{Later: func(f func()) { f() }})
 	if err != nil {
 		tb.Fatal(err)
@@ -28,14 +50,14 @@ func leading(tb testing.TB, others int) (*node.Core, time.Duration) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c, err := node.New(node.Config{Name: "n", Address: "n:1", Host: "h", Disk: replica >> 16, Ledger: 7, Opened: 1, Run: 1})
+	c, err = node.New(node.Config{Name: "n", Address: "n:1", Host: "h", Disk: replica >> 16, Ledger: 7, Opened: 1, Run: 1})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	now := time.Duration(0)
-	var step func(ev node.Event)
 	step = func(ev node.Event) {
 		for _, e := range c.Step(now, ev) {
+			does(e)
 			switch e := e.(type) {
 			case node.ReadRecord:
 				step(node.Recorded{Epoch: e.Epoch})
@@ -48,22 +70,7 @@ func leading(tb testing.TB, others int) (*node.Core, time.Duration) {
 		}
 	}
 	step(node.Opened{Ledger: 7, State: state})
-	v := node.Viewed{Self: "n#1", Number: 1, Members: []node.Member{{Node: "n#1", Address: "n:1", Keeps: true}}}
-	for i := range others {
-		v.Members = append(v.Members, node.Member{Node: phalanx.NodeID(fmt.Sprintf("o%d#1", i)), Address: fmt.Sprint("o:", i), Keeps: true})
-	}
-	step(v)
-	for i := range others {
-		step(node.Heard{Hello: disk(i)})
-	}
-	for range 20 {
-		now += 100 * time.Millisecond
-		step(node.Tick{})
-	}
-	if len(c.Voters()) == 0 {
-		tb.Fatalf("it does not lead: %s", c)
-	}
-	return c, now
+	return c, &now, step
 }
 
 // disk is what the node of the ith other disk says.

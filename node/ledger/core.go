@@ -22,6 +22,7 @@ type Core struct {
 	held   held
 	refuse []string // addresses of nodes of other ledgers, of which the host was told
 	theirs []string // of them, those of members with replicas
+	serve  serve
 
 	replica *ledger.Core // nil: none, or it has ended
 	id      uint64       // of the replica, also after its end
@@ -103,6 +104,7 @@ func (c *Core) tick() {
 	}
 	c.tickHeld()
 	c.tickBoot()
+	c.tickServe()
 	c.create()
 	c.greet()
 	c.choose()
@@ -120,6 +122,9 @@ func (c *Core) Due() (time.Duration, bool) {
 		due = min(due, at)
 	}
 	if at, ok := c.heldDue(); ok {
+		due = min(due, at)
+	}
+	if at, ok := c.serveDue(); ok {
 		due = min(due, at)
 	}
 	return due, true
@@ -151,6 +156,7 @@ func (c *Core) viewed(v Viewed) {
 	}
 	c.remember()
 	c.looks = c.now
+	c.forgetSpoken()
 	c.yield()
 	if v.Number != old.Number && !c.began {
 		c.soon() // the leader hears soon of a disk that comes or leaves

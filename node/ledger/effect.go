@@ -46,6 +46,9 @@ type (
 	// Leads says which replica leads, when that is news: the controller is with it.
 	Leads struct{ Lead Lead }
 
+	// Serves says that the controller of the tenure of Epoch may begin.
+	Serves struct{ Epoch uint64 }
+
 	// Remains says how much the node has to hand over before it may leave, as of a view.
 	Remains struct {
 		View uint64
@@ -98,6 +101,7 @@ func (Adopt) effect()        {}
 func (Remember) effect()     {}
 func (Leads) effect()        {}
 func (Remains) effect()      {}
+func (Serves) effect()       {}
 func (Keeps) effect()        {}
 func (Replaced) effect()     {}
 func (Met) effect()          {}

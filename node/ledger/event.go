@@ -72,6 +72,7 @@ type Member struct {
 	Node    phalanx.NodeID
 	Address string
 	Keeps   bool // it has a Core of this package
+	Folder  bool // and a folder
 	Leaving bool
 }
 

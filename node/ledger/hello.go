@@ -116,6 +116,7 @@ func (c *Core) heard(h Hello) {
 		return
 	}
 	c.make.answered(h)
+	c.spoke(h)
 	if h.Ledger != 0 && c.ledger() == 0 {
 		c.adopt(h)
 	}

@@ -31,7 +31,7 @@ func (c *Core) end(err error) {
 	if c.failed != nil {
 		return
 	}
-	c.replica, c.failed, c.began = nil, err, false
+	c.replica, c.failed, c.began, c.serve.epoch = nil, err, false, 0
 	c.bootEndsTenure()
 	c.emit(Halted{Err: err})
 	c.soon()
@@ -87,10 +87,11 @@ func (c *Core) fromReplica(e ledger.Effect) {
 	case ledger.TenureBegan:
 		c.beginTenure()
 		c.boot.epoch, c.boot.known = e.Epoch, false
+		c.serve.epoch, c.serve.since = e.Epoch, 0
 		c.emit(FromReplica{e})
 		c.emit(ReadRecord(e))
 	case ledger.TenureEnded:
-		c.began = false
+		c.began, c.serve.epoch = false, 0
 		c.bootEndsTenure()
 		c.emit(FromReplica{e})
 	default:

@@ -30,6 +30,19 @@ func OutputID(b core.Blob, deterministic bool) phalanx.ObjectID {
 // PlaceOf returns the place of a checkpoint among the blobs of a disk.
 func PlaceOf(b core.Blob) string { return string(OutputID(b, false)) }
 
+// BlobAt returns the checkpoint that has a place.
+func BlobAt(place string) (b core.Blob, is bool) {
+	parts := strings.Split(place, "/")
+	if len(parts) != 6 {
+		return b, false
+	}
+	if b.Run, is = core.ParseUID(parts[1]); !is {
+		return b, false
+	}
+	_, err := fmt.Sscanf(strings.Join(parts[2:5], " "), "%d %d %d.%d", &b.Task, &b.Gen, &b.Made.Epoch, &b.Made.Number)
+	return b, err == nil && PlaceOf(b) == place
+}
+
 // BlobOf returns what is to be had of an output that an attempt is given.
 func BlobOf(run core.UID, l core.Located) core.Blob {
 	return core.Blob{Run: run, Task: l.Task, Gen: l.Gen, Made: l.Made}
@@ -78,6 +91,33 @@ func (b *Belongings) Found(place string) {
 	if _, known := b.blobs[runOf(place)][place]; !known {
 		b.Blob(place, true)
 	}
+}
+
+// NoBlob forgets a checkpoint that is not on the disk any more.
+func (b *Belongings) NoBlob(place string) {
+	run := runOf(place)
+	if delete(b.blobs[run], place); len(b.blobs[run]) == 0 {
+		delete(b.blobs, run)
+	}
+}
+
+// Places returns all checkpoints on the disk, in order.
+func (b *Belongings) Places() (all []string) {
+	for _, of := range b.blobs {
+		all = slices.AppendSeq(all, maps.Keys(of))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Has returns those of these checkpoints that are on the disk.
+func (b *Belongings) Has(places []string) (have []string) {
+	for _, p := range places {
+		if _, is := b.blobs[runOf(p)][p]; is {
+			have = append(have, p)
+		}
+	}
+	return have
 }
 
 // Free forgets what the node has of runs that have ended, but for what they end with, and returns it, to be deleted.

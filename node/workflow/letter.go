@@ -66,15 +66,38 @@ type (
 		Lost   bool   // Disk does not have the checkpoint, or not its bytes: it never will
 	}
 
-	// Copy asks a node whose disk has lost a checkpoint to write it again, now that its object is there. It has no
-	// answer: if it is lost, the next node that needs the checkpoint sends another one.
+	// Copy asks a node to write a checkpoint to its disk, now that its object is there. Copied answers it if it has a Number, which is not
+	// zero; else the disk has lost the checkpoint, and the next node that needs it sends another one.
 	Copy struct {
+		Number uint64
 		Blob   core.Blob
 		Object phalanx.ObjectID
 		Size   int64
 		Digest phalanx.Digest
 	}
+
+	// Copied says whether the disk of the node has the checkpoint of a Copy now.
+	Copied struct {
+		Number uint64
+		Failed string // "": it has
+	}
+
+	// Which asks a node which of these checkpoints are on its disk. These answers it.
+	Which struct {
+		Number uint64
+		Places []string // at most MaxPlaces
+	}
+
+	// These has those that are.
+	These struct {
+		Number uint64
+		Disk   string // of the node; "": it has none
+		Places []string
+	}
 )
+
+// MaxPlaces bounds a Which.
+const MaxPlaces = 500
 
 // OutputRow is a recorded output.
 type OutputRow struct {
@@ -94,3 +117,6 @@ func (Withdrawn) letter() {}
 func (Restore) letter()   {}
 func (Restored) letter()  {}
 func (Copy) letter()      {}
+func (Copied) letter()    {}
+func (Which) letter()     {}
+func (These) letter()     {}

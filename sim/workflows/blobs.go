@@ -3,7 +3,6 @@ package workflows
 import (
 	"bytes"
 	"errors"
-	"io"
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
@@ -65,8 +64,12 @@ func (h *host) findBlobs() {
 	if h.keeper.disk != nil {
 		h.good(h.keeper.disk.List(func(place string, _ int64) bool {
 			h.has.Found(place)
+			if !slices.Contains(h.rotted[place], h.machine.disk) {
+				h.safe(place, true) // the process may have ended before it knew
+			}
 			return true
 		}))
+		h.copy(flow.Held{Places: h.has.Places()})
 	}
 }
 
@@ -100,17 +103,24 @@ func (h *host) copyTo(blob core.Blob, id phalanx.ObjectID, size int64, digest ph
 			h.Met("workflow: checkpoint written")
 			h.safe(place, true)
 			h.has.Blob(place, last)
+			h.copy(flow.Held{Places: []string{place}})
 			then("", false)
 		})
 	})
 }
 
-// copyAgain writes a checkpoint again that the disk has lost.
-func (h *host) copyAgain(m flow.Copy) {
+// copyAgain writes a checkpoint for a node that asks for it.
+func (h *host) copyAgain(from phalanx.NodeID, m flow.Copy) {
 	if h.keeper.disk == nil {
 		return
 	}
-	h.copyTo(m.Blob, m.Object, m.Size, m.Digest, true, func(string, bool) { h.Met("workflow: lost copy of a checkpoint written again") })
+	h.copyTo(m.Blob, m.Object, m.Size, m.Digest, true, func(failed string, _ bool) {
+		h.Met("workflow: lost copy of a checkpoint written again")
+		if m.Number != 0 {
+			h.store.delete(m.Object)
+			h.send(from, flow.Copied{Number: m.Number, Failed: failed})
+		}
+	})
 }
 
 // putAgain makes an object of a checkpoint on the disk again.
@@ -126,12 +136,7 @@ func (h *host) putAgain(from phalanx.NodeID, m flow.Restore) {
 		if life != h.life {
 			return
 		}
-		var data []byte
-		b, err := h.keeper.disk.Open(place)
-		if err == nil {
-			data, err = io.ReadAll(b)
-			_ = b.Close() // it is in memory
-		}
+		data, _, err := h.read(place)
 		if err == nil {
 			h.has.Object(m.Blob.Run.String(), m.Object, true)
 			err = h.store.put(h, m.Object, data)
@@ -142,7 +147,7 @@ func (h *host) putAgain(from phalanx.NodeID, m flow.Restore) {
 			answer.Done = true
 		case errors.Is(err, durable.ErrCorrupt):
 			answer.Failed, answer.Lost = err.Error(), true
-			h.good(h.keeper.disk.Delete(place))
+			h.rotten(place)
 		case errors.Is(err, durable.ErrNotFound):
 			answer.Lost = true
 		default:
@@ -192,11 +197,10 @@ func (h *host) free(runs []core.Released) {
 		h.good(h.keeper.disk.Delete(place))
 		h.safe(place, false)
 	}
+	h.copy(flow.NotHeld{Places: places})
 	h.soon(func() {
 		for _, id := range objects {
-			if o := h.store.all[id]; o != nil {
-				o.deleted, o.on = true, nil
-			}
+			h.store.delete(id)
 		}
 	})
 }
@@ -204,10 +208,23 @@ func (h *host) free(runs []core.Released) {
 // safe notes whether the disk has a good checkpoint.
 func (h *host) safe(place string, is bool) {
 	disk := h.machine.disk
-	if on := h.blobs[place]; !is {
-		h.blobs[place] = slices.DeleteFunc(on, func(d uint64) bool { return d == disk })
-	} else if !slices.Contains(on, disk) {
-		h.blobs[place] = append(on, disk)
+	h.rotted[place] = without(h.rotted[place], disk)
+	h.blobs[place] = without(h.blobs[place], disk)
+	if is {
+		h.blobs[place] = append(h.blobs[place], disk)
+	}
+}
+
+func without(all []uint64, disk uint64) []uint64 {
+	return slices.DeleteFunc(all, func(d uint64) bool { return d == disk })
+}
+
+// lose takes that a disk is gone.
+func (s *service) lose(disk uint64) {
+	for _, of := range []map[string][]uint64{s.blobs, s.rotted} {
+		for place, on := range of {
+			of[place] = without(on, disk)
+		}
 	}
 }
 
@@ -219,4 +236,22 @@ func (s *service) spare(disk uint64) bool {
 		}
 	}
 	return true
+}
+
+// single names a checkpoint that one disk has although there are others, or returns "".
+func (s *service) single() string {
+	var disks []*host
+	for _, p := range s.Live() {
+		if h := s.hosts[p]; h.copier != nil && h.has != nil {
+			disks = append(disks, h)
+		}
+	}
+	for _, h := range disks {
+		for _, place := range h.has.Places() {
+			if len(disks) > 1 && len(s.blobs[place])+len(s.rotted[place]) < 2 {
+				return "only the disk of " + h.p.Name() + " has the checkpoint " + place
+			}
+		}
+	}
+	return ""
 }

@@ -38,7 +38,7 @@ func clusterOf(ledger uint64) string { return fmt.Sprintf("%016x", ledger) }
 
 func ledgerMembers(all []view.Member) (out []lnode.Member) {
 	for _, m := range all {
-		out = append(out, lnode.Member{Node: m.ID, Address: m.Control, Keeps: m.Has(Kind.Name), Leaving: m.Leaving})
+		out = append(out, lnode.Member{Node: m.ID, Address: m.Control, Keeps: m.Has(Kind.Name), Folder: m.Has(folder), Leaving: m.Leaving})
 	}
 	return out
 }
@@ -185,10 +185,13 @@ func (h *host) do(e lnode.Effect) {
 		h.bind(e.Ledger, false)
 	case lnode.Remember:
 		h.good(k.disk.Remember(e.Addresses))
+	case lnode.Serves:
+		h.serve(e.Epoch)
 	case lnode.Remains:
 		k.remains = e
 	case lnode.Keeps:
 		h.Met("leaving node keeps its replica")
+		h.Owes(h.p)
 	case lnode.Replaced:
 		h.Met("ledger replica replaced")
 		h.tracef("replicas %x, new %x, gone %x", e.Voters, e.Added, e.Removed)

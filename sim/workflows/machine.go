@@ -143,6 +143,7 @@ func (s *service) rots() string {
 		if on := s.blobs[place]; len(on) > 1 && slices.Contains(on, h.machine.disk) && h.machine.folder.Corrupt(place) {
 			s.Met("fault: a checkpoint changes on its disk")
 			h.safe(place, false)
+			s.rotted[place] = append(s.rotted[place], h.machine.disk)
 			return "the checkpoint " + place + " changes on the disk of " + p.Name()
 		}
 	}
@@ -169,6 +170,7 @@ func (s *service) loses() string {
 	}
 	s.Met("fault: folder replaced by an empty one")
 	s.sacrificed = true
+	s.lose(m.disk)
 	m.folder = s.emptyFolder()
 	return "the folder of " + p.Name() + " is replaced by an empty one"
 }

@@ -75,7 +75,13 @@ func (h *host) heard(from phalanx.NodeID, letter any) {
 	case flow.Restored:
 		h.restore(flow.Answered{From: from, Restored: m})
 	case flow.Copy:
-		h.copyAgain(m)
+		h.copyAgain(from, m)
+	case flow.Copied:
+		h.copy(flow.CopyEnded{From: from, Copied: m})
+	case flow.Which:
+		h.which(from, m)
+	case flow.These:
+		h.copy(flow.Counted{From: from, These: m})
 	default:
 		h.Fail("%s hears a %T", h.p.Name(), m)
 	}

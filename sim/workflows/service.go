@@ -22,7 +22,7 @@ const ms = time.Millisecond
 
 // Kind is the workflows as a service of a run.
 var Kind = sim.Kind{Name: "workflows", Crowded: true, Durable: true, New: func(w *sim.World) sim.Service {
-	s := &service{World: w, hosts: map[*sim.Process]*host{}, machines: map[string]*machine{}, blobs: map[string][]uint64{}}
+	s := &service{World: w, hosts: map[*sim.Process]*host{}, machines: map[string]*machine{}, blobs: map[string][]uint64{}, rotted: map[string][]uint64{}}
 	s.store = newStore(s)
 	s.outside = newOutside(s)
 	s.check = newChecker(s)
@@ -38,6 +38,7 @@ type service struct {
 	disks      uint64              // folders that there were
 	stream     uint64              // the number of the last snapshot
 	blobs      map[string][]uint64 // by place: the disks that have a good checkpoint
+	rotted     map[string][]uint64 // those that have other bytes, which nobody knows yet
 	sacrificed bool                // a disk was lost for good
 	counted    time.Duration       // when nodes have named the runs of which they have something
 	calm       bool                // the workload and the faults are over
@@ -67,7 +68,9 @@ type host struct {
 	has      *flow.Belongings // of that incarnation
 	restorer *flow.Restorer
 	wishes   map[uint64]func(flow.Granted)
-	number   uint64 // of the last call
+	number   uint64       // of the last call
+	copier   *flow.Copier // nil: the machine has no disk that lasts
+	remains  flow.Remains
 }
 
 // Started opens the machine's folder.
@@ -78,8 +81,11 @@ func (s *service) Started(p *sim.Process) ([]string, bool) {
 	h.open()
 	if d := h.keeper.disk; d != nil {
 		p.Offer(folder)
-		if i := d.Identity(); i.Cluster == "" && !h.machine.temp {
-			p.Offer(markOf(i.Disk))
+		if !h.machine.temp {
+			h.copier = flow.NewCopier()
+			if i := d.Identity(); i.Cluster == "" {
+				p.Offer(markOf(i.Disk))
+			}
 		}
 	}
 	return h.resumes()
@@ -105,6 +111,7 @@ func (s *service) Learned(p *sim.Process) {
 		around := flow.Around{Self: self, Nodes: nodes, Disks: disks, First: v.First(folder)}
 		h.call(around)
 		h.restore(around)
+		h.copy(disksOf(self, v))
 	})
 }
 
@@ -240,6 +247,9 @@ func (s *service) Due(p *sim.Process) (time.Duration, bool) {
 	add(h.keeper.due())
 	add(h.caller.Due())
 	add(h.restorer.Due())
+	if h.copier != nil {
+		add(h.copier.Due())
+	}
 	if h.member != nil {
 		add(h.member.Due())
 	}
@@ -264,6 +274,9 @@ func (s *service) Tick(p *sim.Process) {
 	}
 	if is(h.restorer.Due) {
 		h.restore(flow.Tick{})
+	}
+	if h.copier != nil && is(h.copier.Due) {
+		h.copy(flow.Tick{})
 	}
 	if h.member != nil && is(h.member.Due) {
 		h.local(flow.Local{Event: core.Tick{}})
@@ -294,10 +307,11 @@ func (s *service) Gone(p *sim.Process) {
 	}
 }
 
-// Remains reports whether the node still has something of the ledger to hand over.
+// Remains reports whether the node still has something of the ledger, or checkpoints, to hand over.
 func (s *service) Remains(p *sim.Process) bool {
-	r := s.hosts[p].keeper.remains
-	return leave.Service{View: r.View, Left: r.Left}.Remains(p.View.Number)
+	h := s.hosts[p]
+	of := func(view uint64, left int) bool { return leave.Service{View: view, Left: left}.Remains(p.View.Number) }
+	return of(h.keeper.remains.View, h.keeper.remains.Left) || h.copier != nil && of(h.remains.View, h.remains.Left)
 }
 
 // later has a process do something after d, if it still runs.

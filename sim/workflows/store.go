@@ -54,6 +54,12 @@ func (o *store) put(h *host, id phalanx.ObjectID, b []byte) error {
 	return nil
 }
 
+func (o *store) delete(id phalanx.ObjectID) {
+	if old := o.all[id]; old != nil {
+		old.deleted, old.on = true, nil
+	}
+}
+
 func (o *store) copied(h *host, id phalanx.ObjectID) {
 	if on := &o.all[id].on; !slices.Contains(*on, h.self) {
 		*on = append(*on, h.self)

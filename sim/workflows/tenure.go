@@ -84,6 +84,14 @@ func (h *host) beginTenure(epoch uint64) {
 	h.tracef("tenure %d begins", epoch)
 	h.Met("tenure of the ledger")
 	h.check.tenureBegan(h, epoch)
+}
+
+// serve begins the controller of a tenure.
+func (h *host) serve(epoch uint64) {
+	t := h.keeper.tenure
+	if t == nil || t.epoch != epoch {
+		return
+	}
 	h.soon(func() {
 		if !t.over {
 			h.lead(t)

@@ -419,6 +419,9 @@ func (s *service) Missing() string {
 		if n := len(s.hosts[p].attempts); n > 0 {
 			return fmt.Sprintf("%d attempts on %s go on, and all runs are over", n, p.Name())
 		}
+		if c := s.hosts[p].copier; c != nil && c.Busy() {
+			return p.Name() + " looks for its checkpoints on other disks"
+		}
 	}
 	h := s.leader()
 	if h == nil {
@@ -435,7 +438,10 @@ func (s *service) Missing() string {
 			s.check.run(rows, r)
 		}
 	}
-	return s.check.left(rows)
+	if left := s.check.left(rows); left != "" {
+		return left
+	}
+	return s.single()
 }
 
 // State describes the nodes.

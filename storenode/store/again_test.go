@@ -185,7 +185,7 @@ func TestDropBeforeThePutEntersItsCopy(t *testing.T) {
 	for name, dropped := range map[string]phalanx.Generation{"of before": first, "its own": second} {
 		storeBubble(t, func(t *testing.T, e *Env, _ *scripted) {
 			put := e.System.NewLocalPID("put")
-			if err := e.addPut("x", put); err != nil {
+			if err := e.addPut("x", put, false); err != nil {
 				t.Fatal(err)
 			}
 			e.drop(dropped)

@@ -116,13 +116,13 @@ func (e *Env) Fetching() int {
 }
 
 // addPut notes a put, unless the node takes no more of them.
-func (e *Env) addPut(id phalanx.ObjectID, pid *actor.PID) *phalanx.Error {
+func (e *Env) addPut(id phalanx.ObjectID, pid *actor.PID, whileLeaving bool) *phalanx.Error {
 	e.active.mu.Lock()
 	defer e.active.mu.Unlock()
 	if e.active.closed {
 		return e.Ended()
 	}
-	if e.Leaves() {
+	if e.Leaves() && !whileLeaving {
 		return e.Leaving()
 	}
 	e.active.puts.Add(id, pid)

@@ -24,7 +24,7 @@ func TestTheLeaveOfACopyThatWasAnnounced(t *testing.T) {
 		if after {
 			c.again.Store(true)
 		}
-		_ = g.env.addPut("o0", actor.NewPID("", "put"))
+		_ = g.env.addPut("o0", actor.NewPID("", "put"), false)
 		a.deliver("owner", directory.Result{})
 		if err := <-ended; err != nil {
 			t.Fatal(err)

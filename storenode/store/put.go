@@ -119,7 +119,7 @@ func (p *put) start(c actor.Context) {
 		return
 	}
 	p.timer = time.AfterFunc(p.req.Deadline, func() { env.send(self, putLate{}) })
-	if err := env.addPut(p.req.Object, self); err != nil {
+	if err := env.addPut(p.req.Object, self, p.req.WhileLeaving); err != nil {
 		p.fail(err)
 		return
 	}

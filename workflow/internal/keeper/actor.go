@@ -214,6 +214,8 @@ func (a *instance) do(c actor.Context, e ledger.Effect) {
 		a.rememberAll(e.Addresses)
 	case ledger.Leads:
 		a.k.set(func() { a.k.lead = e.Lead })
+	case ledger.Serves:
+		a.serve(e.Epoch)
 	case ledger.Remains:
 		a.node.Remains(Name, e.View, e.Left)
 	case ledger.Keeps:
@@ -292,7 +294,7 @@ func (a *instance) viewed(m cluster.Viewed) ledger.Viewed {
 		v.First = m.View.WasFirst(m.Self, Folder, markOf(s.Identity().Disk))
 	}
 	for _, one := range m.View.Members {
-		v.Members = append(v.Members, ledger.Member{Node: one.ID, Address: one.Control, Keeps: one.Has(Name), Leaving: one.Leaving})
+		v.Members = append(v.Members, ledger.Member{Node: one.ID, Address: one.Control, Keeps: one.Has(Name), Folder: one.Has(Folder), Leaving: one.Leaving})
 	}
 	return v
 }

@@ -141,8 +141,13 @@ func (a *instance) beginTenure(c actor.Context, epoch uint64) {
 	a.endTenure()
 	a.tenure = &tenure{epoch: epoch, store: a.k.settings.Store, root: a.node.System().Root, keeper: c.Self(), done: make(chan struct{}),
 		appends: map[uint64]*asked{}, reads: map[uint64]*asked{}, waiting: map[*asked]struct{}{}}
-	t := a.tenure
-	a.k.set(func() { a.k.tenure = t })
+}
+
+// serve gives a tenure to the controller.
+func (a *instance) serve(epoch uint64) {
+	if t := a.tenure; t != nil && t.epoch == epoch {
+		a.k.set(func() { a.k.tenure = t })
+	}
 }
 
 // tenureEnded takes that the replica appends nothing more of a tenure.

@@ -1,0 +1,232 @@
+package workflow
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// copies is a Copier on a node a, and what it does.
+type copies struct {
+	t     *testing.T
+	c     *Copier
+	now   time.Duration
+	view  uint64
+	disks map[phalanx.NodeID]string // of others
+}
+
+func copiesOf(t *testing.T) *copies {
+	return &copies{t: t, c: NewCopier(), disks: map[phalanx.NodeID]string{"b#1": "B", "c#1": "C", "b#2": "B", "b#3": "B2"}}
+}
+
+// does has an event happen, and checks the effects.
+func (s *copies) does(ev CopierEvent, want ...string) {
+	s.t.Helper()
+	var got []string
+	for _, e := range s.c.Step(s.now, ev) {
+		switch e := e.(type) {
+		case AskWhich:
+			got = append(got, fmt.Sprint("ask ", e.To, " ", e.Which.Places))
+		case CopyTo:
+			got = append(got, fmt.Sprint("copy ", e.Place, " to ", e.To))
+		case DropCopy:
+			got = append(got, "drop")
+		case Remains:
+			if s.view = e.View; e.Left > 0 {
+				got = append(got, fmt.Sprint("remains ", e.Left))
+			}
+		case StaysBehind:
+			got = append(got, fmt.Sprint(e.Checkpoints, " stay behind"))
+		}
+	}
+	if strings.Join(got, ", ") != strings.Join(want, ", ") {
+		s.t.Errorf("at %v: %q, want %q", s.now, got, want)
+	}
+}
+
+// due lets time pass until the Copier is due.
+func (s *copies) due(after time.Duration, want ...string) {
+	s.t.Helper()
+	at, ok := s.c.Due()
+	if !ok {
+		s.t.Fatal("nothing is due")
+	}
+	if at-s.now != after {
+		s.t.Errorf("due after %v, want %v", at-s.now, after)
+	}
+	s.now = at
+	s.does(Tick{}, want...)
+}
+
+// sees has others with disks be members, and tells which disks they have.
+func (s *copies) sees(leaving bool, others ...phalanx.NodeID) {
+	s.t.Helper()
+	s.c.Step(s.now, Disks{View: s.view + 1, Self: "a#1", Leaving: leaving, Others: others})
+	for _, n := range others {
+		s.c.Step(s.now, s.these(n))
+	}
+}
+
+// these is the answer of a member to the last count.
+func (s *copies) these(n phalanx.NodeID, places ...string) Counted {
+	return Counted{From: n, These: These{Number: s.c.number, Disk: s.disks[n], Places: places}}
+}
+
+func (s *copies) copied(n phalanx.NodeID, failed string) CopyEnded {
+	return CopyEnded{From: n, Copied: Copied{Number: s.c.number, Failed: failed}}
+}
+
+// A checkpoint that another disk has is not copied.
+func TestCopierFindsASecondCopy(t *testing.T) {
+	s := copiesOf(t)
+	s.sees(false, "b#1", "c#1")
+	s.does(Held{Places: []string{"x"}})
+	s.due(countAfter, "ask b#1 [x]", "ask c#1 [x]")
+	s.does(s.these("c#1", "x"))
+	s.does(s.these("b#1"))
+	if at, ok := s.c.Due(); ok || s.c.Busy() {
+		t.Errorf("something is due at %v", at)
+	}
+}
+
+// One that no other disk has is copied by another one if the first cannot.
+func TestCopierCopies(t *testing.T) {
+	s := copiesOf(t)
+	s.sees(false, "b#1", "c#1")
+	s.does(Held{Places: []string{"x"}})
+	s.due(countAfter, "ask b#1 [x]", "ask c#1 [x]")
+	s.does(s.these("b#1"))
+	s.does(s.these("c#1"), "copy x to b#1")
+	s.does(Laid{Number: s.c.number, Size: 10e6})
+	s.does(s.copied("b#1", "the disk is full"), "drop")
+	s.due(countAfter, "ask b#1 [x]", "ask c#1 [x]")
+	s.does(s.these("b#1"))
+	s.does(s.these("c#1"), "copy x to c#1")
+	s.does(s.copied("c#1", ""), "drop")
+	if s.c.Busy() {
+		t.Error("it goes on")
+	}
+}
+
+// Nobody is waited for who says nothing: neither one that is asked what it has nor one that copies.
+func TestCopierPassesSilentMembers(t *testing.T) {
+	s := copiesOf(t)
+	s.sees(false, "b#1", "c#1")
+	s.does(Held{Places: []string{"x"}})
+	s.due(countAfter, "ask b#1 [x]", "ask c#1 [x]")
+	s.does(s.these("b#1"))
+	s.due(time.Second, "ask c#1 [x]")
+	s.due(2*time.Second, "ask c#1 [x]")
+	s.due(4*time.Second, "copy x to b#1")
+	s.does(Laid{Number: s.c.number, Size: 10e6})
+	s.due(copyWait+time.Second, "drop")
+	s.due(countAfter, "ask b#1 [x]", "ask c#1 [x]")
+	s.does(s.these("b#1"))
+	s.does(s.these("c#1"), "copy x to c#1")
+}
+
+// The other disk is lost once its node has another one, or has been away for long. A process that begins again on the same disk may have
+// lost what it wrote last.
+func TestCopierTakesDisksForLost(t *testing.T) {
+	for what, test := range map[string]struct {
+		happens func(s *copies)
+		after   time.Duration
+	}{
+		"another disk":  {func(s *copies) { s.sees(false, "b#3", "c#1") }, countAfter},
+		"begins again":  {func(s *copies) { s.sees(false, "b#2", "c#1") }, countAfter},
+		"away for long": {func(s *copies) { s.sees(false, "c#1") }, awayMost},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := copiesOf(t)
+			s.sees(false, "b#1", "c#1")
+			s.does(Held{Places: []string{"x", "y"}})
+			s.due(countAfter, "ask b#1 [x y]", "ask c#1 [x y]")
+			s.does(s.these("b#1", "x"))
+			s.does(s.these("c#1", "y"))
+			test.happens(s)
+			if test.after == awayMost {
+				s.due(awayMost)
+				s.due(countAfter, "ask c#1 [x]")
+				s.does(s.these("c#1"), "copy x to c#1")
+				return
+			}
+			other := s.c.others[0]
+			s.due(test.after, fmt.Sprintf("ask %s [x]", other), "ask c#1 [x]")
+		})
+	}
+}
+
+// A node that leaves waits until disks that stay have its checkpoints. If there are none it says so.
+func TestCopierHandsOver(t *testing.T) {
+	s := copiesOf(t)
+	s.sees(false, "b#1", "c#1")
+	s.does(Held{Places: []string{"x", "y"}})
+	s.due(countAfter, "ask b#1 [x y]", "ask c#1 [x y]")
+	s.does(s.these("b#1", "x"))
+	s.does(s.these("c#1", "y"))
+	s.does(Disks{View: 7, Self: "a#1", Leaving: true, Others: []phalanx.NodeID{"c#1"}}, "ask c#1 [x]", "remains 1") // b leaves, too
+	s.does(s.these("c#1"), "copy x to c#1")
+	s.does(s.copied("c#1", "the disk is full"), "drop", "ask c#1 [x]")
+	s.does(s.these("c#1"))
+	s.due(unfitFor, "copy x to c#1")
+	s.does(NotLaid{Number: s.c.number}, "drop", "ask c#1 [x]")
+	s.does(s.these("c#1"))
+	s.due(restFor, "copy x to c#1")
+	s.does(s.copied("c#1", ""), "drop")
+	if s.view != 7 || s.c.remains.Left != 0 {
+		t.Errorf("it has to hand over %+v", s.c.remains)
+	}
+	s.does(Disks{View: 8, Self: "a#1", Leaving: true}, "2 stay behind")
+	s.does(Disks{View: 9, Self: "a#1", Leaving: true})
+}
+
+// Checkpoints that are deleted meanwhile are neither looked for nor copied, and one that the own disk has lost is not either.
+func TestCopierForgets(t *testing.T) {
+	s := copiesOf(t)
+	s.sees(false, "b#1")
+	s.does(Held{Places: []string{"x", "y", "z"}})
+	s.does(NotHeld{Places: []string{"x"}})
+	s.due(countAfter, "ask b#1 [y z]")
+	s.does(NotHeld{Places: []string{"y"}})
+	s.does(s.these("b#1"), "copy z to b#1")
+	s.does(NotLaid{Number: s.c.number, Gone: true}, "drop")
+	if s.c.Busy() || len(s.c.held) > 0 {
+		t.Errorf("it goes on with %v", s.c.held)
+	}
+}
+
+// Many checkpoints are counted in several messages, and copied two at a time.
+func TestCopierCountsManyInParts(t *testing.T) {
+	s := copiesOf(t)
+	s.sees(false, "b#1")
+	var all []string
+	for i := range 2*MaxPlaces + 1 {
+		all = append(all, fmt.Sprintf("p%05d", i))
+	}
+	s.c.Step(s.now, Held{Places: all})
+	s.now += countAfter
+	counted, copied := 0, 0
+	for todo := []CopierEvent{Tick{}}; len(todo) > 0; todo = todo[1:] {
+		for _, e := range s.c.Step(s.now, todo[0]) {
+			switch e := e.(type) {
+			case AskWhich:
+				if counted++; len(e.Which.Places) > MaxPlaces {
+					t.Fatalf("%d places in a message", len(e.Which.Places))
+				}
+				todo = append(todo, Counted{From: "b#1", These: These{Number: e.Which.Number, Disk: "B"}})
+			case CopyTo:
+				copied++
+				todo = append(todo, CopyEnded{From: "b#1", Copied: Copied{Number: e.Number}})
+			}
+		}
+		if len(s.c.copies) > mostCopied {
+			t.Fatalf("%d are copied at a time", len(s.c.copies))
+		}
+	}
+	if s.c.Busy() || counted != 3 || copied != len(all) {
+		t.Errorf("%d counts, %d copies of %d; it goes on: %v", counted, copied, len(all), s.c.Busy())
+	}
+}

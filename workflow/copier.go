@@ -1,0 +1,155 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/durable"
+	flow "github.com/phalanx-go/phalanx/node/workflow"
+	"github.com/phalanx-go/phalanx/protocol/view"
+	"github.com/phalanx-go/phalanx/workflow/internal/keeper"
+)
+
+// forCopier is an event of the Copier that a goroutine has brought about.
+type forCopier struct{ event flow.CopierEvent }
+
+// tellCopier brings an event to the Copier, if the node has one.
+func (o *open) tellCopier(ev flow.CopierEvent) {
+	if o.copier != nil {
+		o.node.System().Root.Send(o.pid, forCopier{ev})
+	}
+}
+
+// disksOf returns what a Copier is told of a view.
+func disksOf(self phalanx.NodeID, v view.View) flow.Disks {
+	d := flow.Disks{View: v.Number, Self: self}
+	for _, m := range v.Members {
+		switch {
+		case m.ID == self:
+			d.Leaving = m.Leaving
+		case !m.Leaving && m.Has(Name) && m.Has(keeper.Folder):
+			d.Others = append(d.Others, m.ID)
+		}
+	}
+	return d
+}
+
+// copier gives the Copier an event, and carries out its effects.
+func (s *service) copier(c actor.Context, ev flow.CopierEvent) {
+	o := s.open
+	if o.copier == nil {
+		return
+	}
+	for _, e := range o.copier.Step(s.node.Now(), ev) {
+		switch e := e.(type) {
+		case flow.AskWhich:
+			s.post(c, e.To, e.Which)
+		case flow.CopyTo:
+			if o.life != nil {
+				o.life.lay(e)
+			}
+		case flow.DropCopy:
+			if drop := o.laid[e.Number]; drop != nil {
+				delete(o.laid, e.Number)
+				drop()
+			}
+		case flow.Remains:
+			s.node.Remains(Name, e.View, e.Left)
+		case flow.StaysBehind:
+			o.settings.Log.Warnf("the node leaves, and no member with a folder stays that could take its %d checkpoints: keep its folder", e.Checkpoints)
+		}
+	}
+	s.wake(c)
+}
+
+// which answers which checkpoints the disk has.
+func (l *incarnation) which(from phalanx.NodeID, m flow.Which) {
+	root := l.o.node.System().Root
+	l.onceListed(func() {
+		t := flow.These{Number: m.Number, Disk: l.o.diskName()}
+		l.mu.Lock()
+		t.Places = l.has.Has(m.Places)
+		l.mu.Unlock()
+		l.o.postFrom(root, l.o.pid, from, t)
+	})
+}
+
+// seeDisks tells the Copier of a view once it knows the checkpoints on the own disk: until then the node may have some to hand
+// over.
+func (s *service) seeDisks(c actor.Context, d flow.Disks) {
+	o := s.open
+	if o.copier == nil {
+		return
+	}
+	o.disks = d
+	select {
+	case <-o.life.listed:
+		s.copier(c, d)
+	default:
+		s.node.Remains(Name, d.View, 1)
+	}
+}
+
+// lay makes an object of a checkpoint, and has another node copy it. The object stays until it is dropped.
+func (l *incarnation) lay(e flow.CopyTo) {
+	o := l.o
+	id := phalanx.ObjectID(fmt.Sprintf("wf/copy/%s/%d", o.self, e.Number))
+	ctx, cancel := context.WithTimeout(l.ctx, diskWait)
+	o.laid[e.Number] = cancel
+	l.wait.Go(func() {
+		defer cancel()
+		size, digest, err := l.put(ctx, id, e.Place)
+		if err != nil {
+			gone := errors.Is(err, durable.ErrCorrupt) || errors.Is(err, phalanx.ErrNotFound)
+			if gone {
+				l.rotten(e.Place)
+			}
+			if ctx.Err() == nil {
+				o.settings.Log.Warnf("the checkpoint %s cannot be copied to node %s: %v", e.Place, e.To, err)
+			}
+			o.tellCopier(flow.NotLaid{Number: e.Number, Gone: gone})
+			return
+		}
+		defer l.drop(id)
+		blob, _ := flow.BlobAt(e.Place) // it was one of them
+		o.post(e.To, flow.Copy{Number: e.Number, Blob: blob, Object: id, Size: size, Digest: digest})
+		o.tellCopier(flow.Laid{Number: e.Number, Size: size})
+		<-ctx.Done()
+	})
+}
+
+// put makes an object of a checkpoint on the disk. The node may be leaving.
+func (l *incarnation) put(ctx context.Context, id phalanx.ObjectID, place string) (size int64, digest phalanx.Digest, err error) {
+	b, err := l.o.disk.Open(place)
+	if err != nil {
+		return 0, phalanx.Digest{}, err
+	}
+	_, err = l.o.node.PutReader(ctx, id, b, b.Size, cluster.WhileLeaving())
+	return b.Size, b.Digest, errors.Join(err, b.Close())
+}
+
+// drop deletes the object of a checkpoint that was copied.
+func (l *incarnation) drop(id phalanx.ObjectID) {
+	ctx, cancel := context.WithTimeout(l.ctx, time.Minute)
+	defer cancel()
+	if err := l.o.node.Delete(ctx, id); err != nil && !gone(err) && l.ctx.Err() == nil {
+		l.o.settings.Log.Warnf("the object %s cannot be deleted: %v", id, err)
+	}
+}
+
+// rotten takes that the disk does not have a checkpoint any more, or not its bytes.
+func (l *incarnation) rotten(place string) {
+	if err := l.o.disk.Delete(place); err != nil {
+		l.o.settings.Log.Warnf("the checkpoint %s cannot be deleted: %v", place, err)
+	}
+	l.mu.Lock()
+	l.has.NoBlob(place)
+	l.mu.Unlock()
+	l.o.tellCopier(flow.NotHeld{Places: []string{place}})
+}
