@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/internal/durable"
@@ -238,6 +239,17 @@ func (s *service) spare(disk uint64) bool {
 	return true
 }
 
+// needed reports whether somebody may read a checkpoint still: not one of a run that is over, unless it is a result. The disks that
+// have written it delete it as the run ends, but a copy that another disk was asked for stays until the run is forgotten.
+func (s *service) needed(place string) bool {
+	for _, r := range s.work.runs {
+		if r.result != nil && strings.HasPrefix(place, "wf/"+r.uid.String()+"/") {
+			return slices.ContainsFunc(r.result.Outputs, func(o core.Located) bool { return flow.PlaceOf(flow.BlobOf(r.uid, o)) == place })
+		}
+	}
+	return true
+}
+
 // single names a checkpoint that one disk has although there are others, or returns "".
 func (s *service) single() string {
 	var disks []*host
@@ -248,7 +260,7 @@ func (s *service) single() string {
 	}
 	for _, h := range disks {
 		for _, place := range h.has.Places() {
-			if len(disks) > 1 && len(s.blobs[place])+len(s.rotted[place]) < 2 {
+			if len(disks) > 1 && s.needed(place) && len(s.blobs[place])+len(s.rotted[place]) < 2 {
 				return "only the disk of " + h.p.Name() + " has the checkpoint " + place
 			}
 		}
