@@ -33,7 +33,7 @@ import (
 //
 // A node that the others have removed joins again with its complete copies, so that it
 // can hand them over: Leave waits for that. The error is ErrFenced if ctx ends before
-// that, if it is removed as it leaves, or if another process has taken its name. If none of the
+// that, if it is removed or its cluster is begun anew as it leaves, or if another process has taken its name. If none of the
 // members that it knows runs any more, it ends, and the error is ErrFenced. If the node is
 // closed meanwhile the error is ErrClosed. Leaving after it has left is safe.
 func (n *Node) Leave(ctx context.Context) error {
@@ -166,7 +166,7 @@ func (l *life) leave(ctx context.Context) (stays bool, err error) {
 		}
 		switch {
 		case e.Fenced:
-			return true, fail(phalanx.ErrFenced, errors.New("the voters removed the node before it had handed over everything; it joins again"))
+			return true, fail(phalanx.ErrFenced, l.whyFenced())
 		case e.Unseen:
 			kind := phalanx.ErrDeadline
 			if errors.Is(ctx.Err(), context.Canceled) {
@@ -176,6 +176,13 @@ func (l *life) leave(ctx context.Context) (stays bool, err error) {
 		}
 	}
 	return false, nil
+}
+
+func (l *life) whyFenced() error {
+	if l.renews.Load() {
+		return errors.New("the cluster was begun anew before the node had handed over everything; it enters that one")
+	}
+	return errors.New("the voters removed the node before it had handed over everything; it joins again")
 }
 
 // tellLeaver tells a Leave that is under way the present view, and what is lost. It needs no lock.

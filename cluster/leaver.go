@@ -31,7 +31,7 @@ const smallObject = 64 << 10
 
 func newLeaver(l *life, ctx context.Context) *leaver {
 	deadline, _ := ctx.Deadline()
-	return &leaver{l: l, core: leave.New(leave.Config{Deadline: l.n.clock() + time.Until(deadline)}), nums: nleave.Requests{},
+	return &leaver{l: l, core: leave.New(leave.Config{Deadline: l.n.clock() + time.Until(deadline), Awaits: l.awaits}), nums: nleave.Requests{},
 		wake: make(chan struct{}, 1)}
 }
 

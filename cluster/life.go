@@ -59,6 +59,7 @@ type life struct {
 	fenced atomic.Bool
 	failed atomic.Bool   // an actor that it needs was stopped
 	renews atomic.Bool   // it ends for another cluster
+	awaits time.Duration // until then, by the clock, members of the cluster before may enter the one that it has begun anew; 0: it has begun none
 	done   chan struct{} // closed when it ends, or learns that it was removed
 	ending sync.Once
 

@@ -14,6 +14,7 @@ import (
 	"github.com/phalanx-go/phalanx/internal/logging"
 	"github.com/phalanx-go/phalanx/node/member"
 	"github.com/phalanx-go/phalanx/protocol/join"
+	"github.com/phalanx-go/phalanx/protocol/leave"
 )
 
 // onFenced hears that the others have removed this incarnation. An incarnation that leaves
@@ -117,7 +118,8 @@ func (n *Node) rejoin(old *life) *actors.NodeRejoined {
 		l.before = old.totals()
 		ctx, cancel := context.WithTimeout(n.background, join.EnterFor)
 		defer cancel()
-		if ordered, err = n.enter(ctx, l, n.nextWay(member.Way{Seeds: n.cfg.Seeds, Known: known, Again: true})); err != nil {
+		w := n.nextWay(member.Way{Seeds: n.cfg.Seeds, Known: known, Again: true})
+		if ordered, err = n.enter(ctx, l, w); err != nil {
 			l.log.WithError(err).Warn("the node could not join again yet")
 			l.end(true)
 			switch {
@@ -127,6 +129,9 @@ func (n *Node) rejoin(old *life) *actors.NodeRejoined {
 				return nil, backoff.Permanent(fmt.Errorf("%w: %w", errDeserted, err))
 			}
 			return nil, err
+		}
+		if w.Restarts > 0 && len(known) > 0 {
+			l.awaits = n.clock() + leave.AwaitFor
 		}
 		ctx, cancel = context.WithTimeout(n.background, confirmFor)
 		defer cancel()

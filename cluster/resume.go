@@ -76,16 +76,24 @@ func (n *Node) enter(ctx context.Context, l *life, w member.Way) (ordered bool, 
 
 // Begin has the node begin a cluster anew, in place of the one that it waits for, or that it is in: then this
 // incarnation ends. The views of the cluster have Restarts, and it knows no object of a cluster before. Only one node of those that were in a cluster may do so:
-// a service decides it that has asked a majority of their disks.
+// a service decides it that has asked a majority of their disks. A Leave that is under way ends with ErrFenced, or without an
+// error if the node has handed over or no other member stays.
 func (n *Node) Begin(restarts uint64) { n.order(member.BeginWay(restarts)) }
 
 // Enter has the node enter the cluster of the node at a control address, in place of the one that it waits for, or
-// that it is in: then this incarnation ends.
+// that it is in: then this incarnation ends, and a Leave as with Begin.
 func (n *Node) Enter(address string) { n.order(member.EnterWay(address)) }
 
+// order has the next incarnation go a way. A node that is about to leave goes it too: its view may be dead for good, and then
+// it could never leave that, and no other node may be able to begin the cluster.
 func (n *Node) order(w member.Way) {
+	select {
+	case <-n.done:
+		return
+	default:
+	}
 	n.mu.Lock()
-	if n.leaving || !n.resume.ways.Order(w) {
+	if !n.resume.ways.Order(w) {
 		n.mu.Unlock()
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/member"
 	"github.com/phalanx-go/phalanx/protocol/join"
+	"github.com/phalanx-go/phalanx/protocol/leave"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
@@ -32,7 +33,8 @@ type joining struct {
 	viewed  bool                 // the core does not know the view yet
 	ready   bool                 // the node may serve
 
-	restarts uint64 // of a cluster that it begins
+	restarts uint64        // of a cluster that it begins
+	awaits   time.Duration // until then others may enter that; 0: it has begun none
 }
 
 func newJoining(n *node, known []string) joining {
@@ -87,6 +89,10 @@ func (n *node) joins(ev join.Event) {
 		case join.Ready:
 			n.joining.ready = true
 			n.process.ways.End()
+			if n.joining.restarts > 0 && len(n.joining.known) > 0 {
+				n.joining.awaits = n.clock() + leave.AwaitFor
+			}
+			n.process.leavesAgain(n)
 			if !n.view.Has(n.id) {
 				n.w.fail("%s is ready, and is no member of %v", n.id, n.view)
 			}

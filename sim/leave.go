@@ -71,7 +71,7 @@ func (w *world) leaves(r *rand.Rand) string {
 // leave has the node leave within d, and try again if that fails. With back its process starts
 // again afterwards.
 func (n *node) leave(d time.Duration, back bool, fate *rand.Rand) {
-	l := &leaver{n: n, core: leave.New(leave.Config{Deadline: n.clock() + d, AtOnce: 2}), nums: nleave.Requests{}, fate: fate, stay: math.MaxInt}
+	l := &leaver{n: n, core: leave.New(leave.Config{Deadline: n.clock() + d, Awaits: n.joining.awaits, AtOnce: 2}), nums: nleave.Requests{}, fate: fate, stay: math.MaxInt}
 	n.leaver, n.going, n.back = l, true, back
 	l.viewed()
 	n.tellLeaver()
@@ -157,6 +157,12 @@ func (l *leaver) do(e leave.Effect) {
 				w.fail("(2.1) %s is to join again, and no member stays", n.id)
 			}
 			n.leaver = nil
+			if p := n.process; p.ways.Ordered() {
+				p.leaves = func(n *node) {
+					n.leave(5*time.Second, l.n.back, l.fate)
+					w.step(n, "leaves the cluster that was begun anew")
+				}
+			}
 			n.fenced()
 			return
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	nleave "github.com/phalanx-go/phalanx/node/leave"
 	"github.com/phalanx-go/phalanx/node/member"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
@@ -334,6 +335,8 @@ type Process struct {
 	features []string // besides the names of the services
 	known    []string // nodes of the cluster that a disk of it belongs to
 	resumes  bool     // there is such a disk
+
+	leaves func(*node) // what the next incarnation does once it is a member, since the one before was to leave; nil: nothing
 }
 
 // Name returns the name of the process's machine, which is its address.
@@ -348,20 +351,30 @@ func (p *Process) Begin(restarts uint64) { p.order(member.BeginWay(restarts)) }
 // Enter has the node enter the cluster of the node at an address, in place of the one that it is in or waits for.
 func (p *Process) Enter(address string) { p.order(member.EnterWay(address)) }
 
-// order has the process's next incarnation go a way. This one ends.
+// order has the process's next incarnation go a way. This one ends. If it leaves, the process ends with it, or the next one leaves.
 func (p *Process) order(w member.Way) {
 	p.w.after(0, func() {
 		p.run(func() {
 			n := p.host.life
-			if n != nil && n.going || !p.ways.Order(w) {
+			if !p.ways.Order(w) || n == nil {
 				return
 			}
-			if n != nil {
-				p.w.met["incarnation ends for another cluster"]++
-				n.fenced()
+			if p.w.met["incarnation ends for another cluster"]++; n.leaver != nil {
+				p.w.met["leave: the cluster is begun anew meanwhile"]++
+				n.leaver.step(nleave.Fenced(n.id, n.view))
+				return
 			}
+			n.fenced()
 		})
 	})
+}
+
+// leavesAgain has an incarnation that is a member leave if the one before did.
+func (p *Process) leavesAgain(n *node) {
+	if leaves := p.leaves; leaves != nil {
+		p.leaves = nil
+		n.after(0, func() { leaves(n) })
+	}
 }
 
 // started begins the services' parts of a process.

@@ -56,8 +56,8 @@ type disk struct{ node phalanx.NodeID }
 type count struct {
 	number uint64
 	places []string
-	waits  []phalanx.NodeID // have not answered
-	has    map[string]string
+	waits  []phalanx.NodeID  // have not answered
+	has    map[string]string // by place: a disk; "": none yet
 	sent   retry.Backoff
 }
 
@@ -290,8 +290,10 @@ func (c *Copier) look() {
 	for ready && len(c.unsure) > 0 && len(c.count.places) < mostCounts {
 		p := c.unsure[0]
 		c.unsure = c.unsure[1:]
-		if d, is := c.held[p]; is && d == "" && !slices.Contains(c.count.places, p) {
+		_, twice := c.count.has[p]
+		if d, is := c.held[p]; is && d == "" && !twice {
 			c.count.places = append(c.count.places, p)
+			c.count.has[p] = ""
 		}
 	}
 	c.ask()

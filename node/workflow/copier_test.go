@@ -230,3 +230,30 @@ func TestCopierCountsManyInParts(t *testing.T) {
 		t.Errorf("%d counts, %d copies of %d; it goes on: %v", counted, copied, len(all), s.c.Busy())
 	}
 }
+
+// BenchmarkCopier measures what a checkpoint costs a node that begins with many of them, all of which another disk has.
+func BenchmarkCopier(b *testing.B) {
+	for _, n := range []int{1_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			places := make([]string, n)
+			for i := range places {
+				places[i] = fmt.Sprintf("wf/0bde4554343fdd51.0000000000000002.%08x/1/0/2.2/.output", i)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				c := NewCopier()
+				c.Step(0, Disks{View: 1, Self: "a#1", Others: []phalanx.NodeID{"b#1"}})
+				c.Step(0, Counted{From: "b#1", These: These{Number: c.number, Disk: "B"}})
+				c.Step(0, Held{Places: places})
+				for todo := c.Step(countAfter, Tick{}); len(todo) > 0; {
+					w := todo[0].(AskWhich).Which
+					todo = c.Step(countAfter, Counted{From: "b#1", These: These{Number: w.Number, Disk: "B", Places: w.Places}})
+				}
+				if c.Busy() {
+					b.Fatal("it goes on")
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/checkpoint")
+		})
+	}
+}

@@ -16,6 +16,9 @@ const (
 	mostClosing  = 10                    // closing looks: by then they find only copies that Gets leave again and again
 )
 
+// AwaitFor is how long a node that has begun its cluster anew, in place of one with other members, awaits these.
+const AwaitFor = 5 * time.Second
+
 // Core is how one node leaves, once.
 //
 // Invariant: Remove comes only after a look at everything that found nothing that runs
@@ -56,7 +59,7 @@ type Core struct {
 
 // New returns a core that has not begun.
 func New(cfg Config) *Core {
-	return &Core{cfg: cfg, asks: newAsking(cfg.AtOnce), kept: map[phalanx.ObjectID]Copy{}}
+	return &Core{cfg: cfg, strayed: cfg.Awaits, asks: newAsking(cfg.AtOnce), kept: map[phalanx.ObjectID]Copy{}}
 }
 
 // Over reports whether Left or Failed was emitted.
@@ -244,7 +247,7 @@ func (c *Core) deserted() bool { return c.known && c.lost.Majority && c.lost.Gon
 func (c *Core) aloneUntil() time.Duration { return min(c.aloneAt+aloneFor, c.cfg.Deadline) }
 
 // strays reports whether the last member that stayed was removed a moment ago, and its process is not
-// known to be gone: if it hung, it joins again, and this node can hand over to it.
+// known to be gone: if it hung, it joins again, and this node can hand over to it. So it can to those that it awaits.
 func (c *Core) strays() bool { return c.view.Stay == 0 && c.now < c.strayedUntil() }
 
 // strayedUntil returns when the node stops waiting for that member.

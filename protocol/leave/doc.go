@@ -20,6 +20,9 @@
 // If the last member that stayed was removed while the node leaves, and its process is not known to be
 // gone, the node waits for strayFor: a member that hung joins again, and takes what is handed over.
 //
+// A node that has begun its cluster anew, in place of one that was dead for good, is alone at first. It waits for AwaitFor since
+// then: the others enter.
+//
 // A node that fails to leave goes on being a member as before: it takes back its mark, so
 // that others that leave can rely on it. It can try again.
 //

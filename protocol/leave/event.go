@@ -9,6 +9,7 @@ import (
 // Config fixes how a node leaves.
 type Config struct {
 	Deadline time.Duration // on the node's clock
+	Awaits   time.Duration // until then others may enter the cluster, which this node has begun anew; 0: it has not
 	AtOnce   int           // large copies that are asked about at a time; 0: 16. Of small ones it is 16 times as many
 }
 

@@ -53,3 +53,27 @@ func TestTheLastMemberThatStaysJoinsAgain(t *testing.T) {
 		t.Fatalf("it has ended: %#v", h.ended)
 	}
 }
+
+// A node that has begun its cluster anew is alone in it at first. It awaits the others, and hands over to them.
+func TestOthersEnterTheClusterThatWasBegunAnew(t *testing.T) {
+	for _, enter := range []bool{false, true} {
+		h := &here{t: t, core: New(Config{Deadline: time.Minute, Awaits: AwaitFor, AtOnce: 2}), view: Viewed{Number: 1, Member: true}}
+		h.step(h.view)
+		h.step(Start{})
+		h.learn(func(v *Viewed) { v.Marked = true })
+		if at, ok := h.core.Due(); !ok || at > AwaitFor {
+			t.Errorf("it looks again at %v, %v", at, ok)
+		}
+		h.tick(AwaitFor - time.Millisecond)
+		if h.ended != nil {
+			t.Fatalf("it has ended: %#v", h.ended)
+		}
+		if enter {
+			h.learn(func(v *Viewed) { v.Others, v.Stay, v.Shards = 1, 1, 1 })
+		}
+		h.tick(time.Millisecond)
+		if alone := h.ended == (Left{Alone: true}); alone == enter || enter && h.ended != nil {
+			t.Errorf("the others enter (%v): it has ended: %#v", enter, h.ended)
+		}
+	}
+}

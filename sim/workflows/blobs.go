@@ -3,8 +3,8 @@ package workflows
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/internal/durable"
@@ -209,7 +209,9 @@ func (h *host) free(runs []core.Released) {
 // safe notes whether the disk has a good checkpoint.
 func (h *host) safe(place string, is bool) {
 	disk := h.machine.disk
-	h.rotted[place] = without(h.rotted[place], disk)
+	if on, is := h.rotted[place]; is {
+		h.rotted[place] = without(on, disk)
+	}
 	h.blobs[place] = without(h.blobs[place], disk)
 	if is {
 		h.blobs[place] = append(h.blobs[place], disk)
@@ -239,29 +241,23 @@ func (s *service) spare(disk uint64) bool {
 	return true
 }
 
-// needed reports whether somebody may read a checkpoint still: not one of a run that is over, unless it is a result. The disks that
-// have written it delete it as the run ends, but a copy that another disk was asked for stays until the run is forgotten.
-func (s *service) needed(place string) bool {
-	for _, r := range s.work.runs {
-		if r.result != nil && strings.HasPrefix(place, "wf/"+r.uid.String()+"/") {
-			return slices.ContainsFunc(r.result.Outputs, func(o core.Located) bool { return flow.PlaceOf(flow.BlobOf(r.uid, o)) == place })
-		}
-	}
-	return true
-}
-
-// single names a checkpoint that one disk has although there are others, or returns "".
+// single names a checkpoint of a result that one disk has although there are others, or returns "".
 func (s *service) single() string {
-	var disks []*host
+	disks := 0
 	for _, p := range s.Live() {
 		if h := s.hosts[p]; h.copier != nil && h.has != nil {
-			disks = append(disks, h)
+			disks++
 		}
 	}
-	for _, h := range disks {
-		for _, place := range h.has.Places() {
-			if len(disks) > 1 && s.needed(place) && len(s.blobs[place])+len(s.rotted[place]) < 2 {
-				return "only the disk of " + h.p.Name() + " has the checkpoint " + place
+	for _, r := range s.work.runs {
+		if r.forgets || r.result == nil || disks < 2 {
+			continue
+		}
+		for _, o := range r.result.Outputs {
+			place := flow.PlaceOf(flow.BlobOf(r.uid, o))
+			on := len(s.blobs[place])
+			if _, rotted := s.rotted[place]; len(o.Disks) > 0 && on < 2 && !rotted { // nobody looks for rot: the good copy may have left
+				return fmt.Sprintf("%d disks have the checkpoint %s, and there are %d", on, place, disks)
 			}
 		}
 	}

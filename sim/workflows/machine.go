@@ -109,6 +109,7 @@ func (s *service) breaks() string {
 	s.Met("fault: sync of a disk fails")
 	h.machine.failed = true
 	h.machine.folder.Fail()
+	s.Owes(p) // if it leaves now nobody takes what the disk has
 	h.tell(lnode.ForReplica{Event: ledger.WriteFailed{}})
 	s.Wake(p)
 	s.After(s.Upto(3*time.Second), func() {

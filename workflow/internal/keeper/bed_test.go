@@ -27,6 +27,7 @@ type member struct {
 	node   *cluster.Node
 	keeper *keeper.Keeper
 	disk   durable.Store
+	dir    string // of it, if it is a folder
 
 	mu       sync.Mutex
 	tenure   durable.Tenure // the last
@@ -52,7 +53,9 @@ func (b *bed) start(name, host, dir string) *member {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return b.startOn(name, host, d)
+	m := b.startOn(name, host, d)
+	m.dir = dir
+	return m
 }
 
 // startOn starts a node with an open folder.

@@ -1,8 +1,14 @@
 package keeper_test
 
 import (
+	"context"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/phalanx-go/phalanx/internal/poll"
+	node "github.com/phalanx-go/phalanx/node/ledger"
+	"github.com/phalanx-go/phalanx/protocol/ledger"
 )
 
 // All processes are killed. One that starts again alone begins no cluster; two of three do, with all rows, and
@@ -76,5 +82,57 @@ func TestRestartDoesNotWaitForHostsThatRefuse(t *testing.T) {
 	in, also := a.await("that it has joined", joined), b.await("that it has joined", joined)
 	if in.Cluster != also.Cluster || in.Restarts != 1 || also.Restarts != 1 {
 		t.Errorf("the clusters of the two are %+v and %+v", in, also)
+	}
+}
+
+// Two of three voters of the view are killed while the node of the ledger's leader leaves. It can neither leave that view nor be
+// removed from it: so the cluster is begun anew, and it leaves that one, as another disk has taken the place of its own.
+func TestLeaderLeavesADeadView(t *testing.T) {
+	b := three(t, node.Config{Boot: ledger.BootConfig{AloneAfter: 2 * time.Second}})
+	spare := b.start("n4", "host4", t.TempDir())
+	l, tenure := b.leader()
+	if err := put(tenure, "row", "1"); err != nil {
+		t.Fatal(err)
+	}
+	poll.Until(t, "all know of all", func() bool { return len(spare.node.View().Voters) == 3 && len(l.node.View().Members) == 4 })
+	if !slices.Contains(l.node.View().Voters, l.node.ID()) || slices.Contains(l.node.View().Voters, spare.node.ID()) {
+		t.Skip("the view has other voters than the ledger has disks")
+	}
+	var gone []*member
+	for _, m := range b.members[:3] {
+		if m != l {
+			m.kill()
+			gone = append(gone, m)
+		}
+	}
+	left := make(chan error, 1)
+	go func() { // as the program does
+		for ended := false; !ended; {
+			ctx, cancel := context.WithTimeout(context.Background(), 50*time.Second)
+			err := l.node.Leave(ctx)
+			cancel()
+			select {
+			case <-l.node.Done():
+				ended = true
+				left <- err
+			default:
+			}
+		}
+	}()
+	for _, m := range gone {
+		name := m.node.ID().Name()
+		b.start(name, "host"+name[1:], m.dir)
+	}
+	if err := await(left); err != nil {
+		t.Error(err)
+	}
+	l.kill()
+	next, tenure := b.leader()
+	if got := rows(t, tenure, "row"); got["row"] != "1" {
+		t.Errorf("rows %v", got)
+	}
+	next.kill() // two of the three disks are left without it
+	if _, tenure = b.leader(); confirm(tenure) != nil {
+		t.Error("the ledger has no majority of its disks")
 	}
 }
