@@ -3,6 +3,7 @@ package workflow
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/phalanx-go/phalanx"
@@ -52,4 +53,26 @@ func TestCheckpointsAreListedBesideTheActor(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = b.Close()
+}
+
+// The Copier hears of no view before the checkpoints are listed: it would let the node leave with them.
+func TestCopierWaitsForTheList(t *testing.T) {
+	n := nodes(t, 1)[0]
+	l := &incarnation{listed: make(chan struct{}), member: flow.NewMember(core.Offer{})}
+	s := &service{node: n, open: &open{node: n, copier: flow.NewCopier(), life: l, caller: flow.NewCaller(), restorer: flow.NewRestorer()}}
+	knows := func() bool { // it says what remains once it knows a view
+		return slices.ContainsFunc(s.open.copier.Step(n.Now(), flow.Held{Places: []string{"x"}}), func(e flow.CopierEffect) bool {
+			_, is := e.(flow.Remains)
+			return is
+		})
+	}
+	s.seeDisks(nil, flow.Disks{View: 3, Self: n.ID(), Leaving: true, Others: []phalanx.NodeID{"b"}})
+	if knows() {
+		t.Error("it knows the view, and not the checkpoints")
+	}
+	close(l.listed)
+	s.open.copier.Step(n.Now(), s.open.disks)
+	if !s.open.copier.Busy() {
+		t.Error("it has nothing to hand over")
+	}
 }
