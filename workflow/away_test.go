@@ -30,4 +30,16 @@ func TestWithoutTheLedgersDisks(t *testing.T) {
 		}
 		return strings.Contains(err.Error(), "a majority of its disks has to be there")
 	})
+
+	// A node that comes meanwhile has never seen the disk. The view knows that there was one.
+	late := b.join("d", Settings{Tasks: Tasks(echo)})
+	poll.Until(t, "an error that names the node with the disk", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		_, err := Start(ctx, late, "later", echo.Bind(Value("x")))
+		if !errors.Is(err, phalanx.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		return strings.Contains(err.Error(), "these nodes had: a")
+	})
 }

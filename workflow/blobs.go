@@ -3,6 +3,7 @@ package workflow
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -20,19 +21,48 @@ func (l *incarnation) keep(run string, id phalanx.ObjectID, last bool) {
 	l.has.Object(run, id, last)
 }
 
-// findBlobs notes which checkpoints are on the disk already. Whether runs end with them is not known any more: these stay
-// until the run is forgotten.
+// foundBlobs says that an incarnation knows which checkpoints were on the disk as it began.
+type foundBlobs struct{ life *incarnation }
+
+// atOnce is how many checkpoints the Copier is told of at once: more hold up the actor.
+const atOnce = 1000
+
+// findBlobs notes which checkpoints are on the disk already.
 func (l *incarnation) findBlobs() {
 	if l.o.disk == nil {
+		close(l.listed)
 		return
 	}
+	var places []string
 	if err := l.o.disk.List(func(place string, _ int64) bool {
-		l.has.Blob(place, true)
-		return true
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.has.Found(place)
+		places = append(places, place)
+		return l.ctx.Err() == nil
 	}); err != nil {
 		l.o.settings.Log.Errorf("the checkpoints on the disk cannot be listed: %v", err)
 	}
-	l.o.tellCopier(flow.Held{Places: l.has.Places()})
+	for some := range slices.Chunk(places, atOnce) {
+		l.o.tellCopier(flow.Held{Places: some})
+	}
+	close(l.listed)
+	if l.o.copier != nil {
+		l.o.node.System().Root.Send(l.o.pid, foundBlobs{l})
+	}
+}
+
+// onceListed does at once, or once all checkpoints are listed, what has to know them.
+func (l *incarnation) onceListed(do func()) {
+	select {
+	case <-l.listed:
+		do()
+	default:
+		l.wait.Go(func() {
+			<-l.listed
+			do()
+		})
+	}
 }
 
 func (l *incarnation) keepBlob(place string, last bool) {
@@ -70,7 +100,9 @@ func (l *incarnation) write(ctx context.Context, e core.SaveBlob) error {
 }
 
 // free deletes what the node has of runs that have ended, but for what they end with.
-func (l *incarnation) free(runs []core.Released) {
+func (l *incarnation) free(runs []core.Released) { l.onceListed(func() { l.freeNow(runs) }) }
+
+func (l *incarnation) freeNow(runs []core.Released) {
 	l.mu.Lock()
 	objects, places := l.has.Free(runs)
 	l.mu.Unlock()

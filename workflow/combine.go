@@ -10,6 +10,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
 	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/view"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 	"github.com/phalanx-go/phalanx/storenode"
 )
@@ -18,11 +19,13 @@ import (
 type reducer interface {
 	Reduce(ctx context.Context, r storenode.Reduce) (storenode.ReduceResult, error)
 	Stat(ctx context.Context, id phalanx.ObjectID) (storenode.ObjectStat, error)
+	View() view.View
 }
 
 const (
 	reduceMost = 10 * time.Minute // for one attempt of a reduce
 	lookEvery  = time.Second      // at its inputs, whether a node has them: the store waits until somebody puts a lost one again
+	lookMost   = 30 * time.Second // between two looks while the view stays as it is
 )
 
 // reduce runs an attempt of a reduce: the store combines the inputs where they are.
@@ -161,16 +164,27 @@ func (r *runner) unlessInputsAreLost(ctx context.Context, o storenode.Reduce) (i
 	return info, lost, err
 }
 
-// awaitLoss returns those of some objects that no node has any more, once there is one; nil: the context has ended before.
+// awaitLoss returns those of some objects that no node has any more, once there is one; nil: the context has ended before. It
+// looks ever more seldom until the view changes, since an object is lost as its last node leaves: many attempts with many
+// inputs would keep the cluster busy otherwise.
 func (r *runner) awaitLoss(ctx context.Context, all []phalanx.ObjectID) (lost []phalanx.ObjectID) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+	seen, pause, next := r.sums.View().Number, lookEvery, time.Now().Add(lookEvery)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
+		now := time.Now()
+		if number := r.sums.View().Number; number != seen {
+			seen, pause, next = number, lookEvery, now
+		}
+		if now.Before(next) {
+			continue
+		}
+		next, pause = now.Add(pause), min(2*pause, lookMost)
 		for _, id := range all {
 			st, err := r.sums.Stat(ctx, id)
 			if err == nil && st.State == directory.Lost || gone(err) {

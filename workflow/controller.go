@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -37,6 +38,7 @@ type controller struct {
 	space   space
 	disks   func(to chan<- []keepers.Seen) // has the keeper tell which disks it knows
 	self    func() phalanx.NodeID          // the incarnation of now
+	starts  starts
 }
 
 // inputBudget is how many bytes of recorded outputs go with an order; executors get the others one by one.
@@ -87,9 +89,21 @@ func (k *controller) Receive(c actor.Context) {
 			k.failed(c, m.err)
 		}
 	case wanted:
-		go k.have(m)
+		root, self := c.ActorSystem().Root, c.Self()
+		go func() {
+			if err := k.have(m); err != nil {
+				root.Send(self, flow.Unread{Why: err.Error()})
+			}
+		}()
 	case flow.Asked:
 		k.asked(c, m)
+	case putTogether:
+		k.starts.done(m)
+		k.start(c, m.asked, m.err)
+		k.starts.next(c)
+	case flow.Unasked:
+		k.starts.withdrawn(m)
+		k.step(c, m)
 	case flow.TenureEvent:
 		k.step(c, m)
 	case actors.Crash:
@@ -115,9 +129,6 @@ func (k *controller) stop(c actor.Context) {
 	}
 }
 
-// largeGraph is the size in bytes from which on a workflow is decoded and checked beside the actor.
-const largeGraph = 4 << 10
-
 // asked takes a request. A workflow is put together of its form, and checked, first.
 func (k *controller) asked(c actor.Context, m flow.Asked) {
 	if _, is := m.Request.Call.(core.GetLedger); is {
@@ -132,32 +143,25 @@ func (k *controller) asked(c actor.Context, m flow.Asked) {
 		k.step(c, m)
 		return
 	}
-	work := func() {
-		w, err := workFrom(m.Request.Graph)
-		if err == nil {
-			if wrong := w.Check(); wrong != nil {
-				err = &phalanx.Error{Op: "workflow", Kind: phalanx.ErrInvalid, Err: wrong}
-			}
-		}
-		if err != nil {
-			k.post(m.From, flow.Reply{Number: m.Request.Number, Answer: core.Answer{Err: err}})
-			return
-		}
-		start.Work = w
-		m.Request.Call, m.Request.Graph = start, nil
-	}
 	if len(m.Request.Graph) < largeGraph {
-		if work(); start.Work != nil {
-			k.step(c, m)
-		}
+		asked, err := withWork(m)
+		k.start(c, asked, err)
 		return
 	}
-	root, self := c.ActorSystem().Root, c.Self()
-	go func() {
-		if work(); start.Work != nil {
-			root.Send(self, m)
-		}
-	}()
+	if err := k.starts.take(m); err != nil {
+		k.post(m.From, flow.Reply{Number: m.Request.Number, Busy: true, Answer: core.Answer{Err: err}})
+		return
+	}
+	k.starts.next(c)
+}
+
+// start takes a StartRun with its Work, or answers why there is none.
+func (k *controller) start(c actor.Context, m flow.Asked, err error) {
+	if err != nil {
+		k.post(m.From, flow.Reply{Number: m.Request.Number, Answer: core.Answer{Err: err}})
+		return
+	}
+	k.step(c, m)
 }
 
 func (k *controller) step(c actor.Context, ev flow.TenureEvent) {
@@ -178,6 +182,10 @@ func (k *controller) end(c actor.Context) {
 		}
 	}()
 	k.step(c, flow.Ended{})
+	for _, m := range k.starts.waits {
+		k.step(c, m) // its client is told to ask the next controller
+	}
+	k.starts.waits = nil
 }
 
 func (k *controller) carryOut(c actor.Context, effects []flow.TenureEffect) {
@@ -235,18 +243,24 @@ func look(t durable.Tenure, l flow.Look) flow.Looked {
 	return answer
 }
 
-// have sends an executor the rows that it wants, as far as they are there.
-func (k *controller) have(m wanted) {
+// have sends an executor the rows that it wants, as far as they are there: it asks again for the others. The error says that
+// one cannot be read.
+func (k *controller) have(m wanted) error {
 	answer := flow.HaveRows{Epoch: m.rows.Epoch}
 	for _, key := range m.rows.Keys {
 		l := look(k.tenure, flow.Look{Ranges: []flow.Range{{Key: key}}})
+		if l.Failed != "" {
+			return errors.New(l.Failed)
+		}
 		for _, r := range l.Rows {
-			if v, err := messages.UnmarshalRow(r.Value, 0); err == nil {
-				if b, is := v.(core.OutputBytes); is {
-					answer.Rows = append(answer.Rows, flow.OutputRow{Key: key, Bytes: b.Bytes})
-				}
+			v, err := messages.UnmarshalRow(r.Value, 0)
+			b, is := v.(core.OutputBytes)
+			if err != nil || !is {
+				return fmt.Errorf("row %s is no output: %v", key, err)
 			}
+			answer.Rows = append(answer.Rows, flow.OutputRow{Key: key, Bytes: b.Bytes})
 		}
 	}
 	k.post(m.from, answer)
+	return nil
 }

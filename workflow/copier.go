@@ -69,12 +69,31 @@ func (s *service) copier(c actor.Context, ev flow.CopierEvent) {
 }
 
 // which answers which checkpoints the disk has.
-func (l *incarnation) which(m flow.Which) flow.These {
-	t := flow.These{Number: m.Number, Disk: l.o.diskName()}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t.Places = l.has.Has(m.Places)
-	return t
+func (l *incarnation) which(from phalanx.NodeID, m flow.Which) {
+	root := l.o.node.System().Root
+	l.onceListed(func() {
+		t := flow.These{Number: m.Number, Disk: l.o.diskName()}
+		l.mu.Lock()
+		t.Places = l.has.Has(m.Places)
+		l.mu.Unlock()
+		l.o.postFrom(root, l.o.pid, from, t)
+	})
+}
+
+// seeDisks tells the Copier of a view once it knows the checkpoints on the own disk: until then the node may have some to hand
+// over.
+func (s *service) seeDisks(c actor.Context, d flow.Disks) {
+	o := s.open
+	if o.copier == nil {
+		return
+	}
+	o.disks = d
+	select {
+	case <-o.life.listed:
+		s.copier(c, d)
+	default:
+		s.node.Remains(Name, d.View, 1)
+	}
 }
 
 // lay makes an object of a checkpoint, and has another node copy it. The object stays until it is dropped.

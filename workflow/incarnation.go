@@ -26,6 +26,7 @@ type incarnation struct {
 	stop   context.CancelCauseFunc
 
 	attempts map[core.AttemptID]context.CancelCauseFunc
+	listed   chan struct{} // closed once it has all checkpoints that were on the disk
 
 	mu      sync.Mutex
 	putting map[phalanx.ObjectID]bool // objects of checkpoints that are being put
@@ -62,9 +63,9 @@ func (l *incarnation) latest(id core.AttemptID) []byte {
 func newIncarnation(o *open) *incarnation {
 	r := &runner{tasks: o.settings.Tasks, store: nodeStore{o.node}, sums: o.node, log: o.settings.Log, grace: attemptGrace}
 	l := &incarnation{o: o, runner: r, member: flow.NewMember(o.settings.offer(o.diskName())), attempts: map[core.AttemptID]context.CancelCauseFunc{},
-		has: flow.NewBelongings(), putting: map[phalanx.ObjectID]bool{}, beats: map[core.AttemptID][]byte{}}
+		has: flow.NewBelongings(), putting: map[phalanx.ObjectID]bool{}, beats: map[core.AttemptID][]byte{}, listed: make(chan struct{})}
 	l.ctx, l.stop = context.WithCancelCause(context.Background())
-	l.findBlobs()
+	l.wait.Go(l.findBlobs) // of 100,000 it takes a second
 	return l
 }
 
@@ -78,14 +79,7 @@ func (l *incarnation) end() {
 
 // await waits until nothing goes on, but no longer than a while.
 func (l *incarnation) await(most time.Duration) {
-	done := make(chan struct{})
-	go func() {
-		l.wait.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-time.After(most):
+	if !endsWithin(most, l.wait.Wait) {
 		l.o.settings.Log.Warnf("tasks go on %v after the node has left: return when the context's Done is closed", most)
 	}
 }

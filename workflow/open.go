@@ -49,6 +49,7 @@ type open struct {
 	restores map[uint64]*restoring
 	copier   *flow.Copier                  // nil: the node has no disk
 	laid     map[uint64]context.CancelFunc // end the objects of its CopyTos
+	disks    flow.Disks                    // what it is told of the last view
 
 	controller *actor.PID // here; nil: none
 	epoch      uint64
@@ -165,7 +166,9 @@ func (o *open) end() {
 	if o.stop != nil {
 		o.stop()
 	}
-	o.wait.Wait()
+	if !endsWithin(attemptGrace, o.wait.Wait) {
+		o.settings.Log.Errorf("the node's part of the ledger of workflows does not end within %v: look whether its disk hangs", attemptGrace)
+	}
 	if o.life != nil {
 		o.life.end()
 		o.life.await(attemptGrace)
@@ -177,17 +180,25 @@ func (o *open) end() {
 
 // closeDisk closes the folder, but does not wait for a disk that hangs.
 func (o *open) closeDisk(most time.Duration) {
-	closed := make(chan struct{})
+	if !endsWithin(most, func() { _ = o.disk.Close() }) {
+		o.settings.Log.Errorf("the node's folder for workflows does not close within %v: look whether its disk hangs", most)
+	}
+}
+
+// endsWithin runs f, and reports whether it has ended in time.
+func endsWithin(most time.Duration, f func()) bool {
+	ended := make(chan struct{})
 	go func() {
-		_ = o.disk.Close()
-		close(closed)
+		f()
+		close(ended)
 	}()
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
-	case <-closed:
+	case <-ended:
+		return true
 	case <-timer.C:
-		o.settings.Log.Errorf("the node's folder for workflows does not close within %v: look whether its disk hangs", most)
+		return false
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -16,7 +17,8 @@ import (
 type refusing struct {
 	durable.Log
 	err     error
-	appends bool // it refuses Appends; else Confirms
+	appends bool // it refuses Appends; else Confirms, or Ranges of outputs
+	ranges  bool
 
 	mu      sync.Mutex
 	refuses bool
@@ -52,6 +54,15 @@ func (t *refusingTenure) refuse(done func(error)) bool {
 	return true
 }
 
+// Range refuses to read recorded outputs one by one.
+func (t *refusingTenure) Range(key, end string, limit int, f func(ledger.Row) bool) error {
+	refused := make(chan error, 1)
+	if t.of.ranges && limit == 1 && strings.Contains(key, "/out/") && t.refuse(func(err error) { refused <- err }) {
+		return <-refused
+	}
+	return t.Tenure.Range(key, end, limit, f)
+}
+
 func (t *refusingTenure) Append(rows []ledger.Row, done func(error)) {
 	if !t.of.appends || !t.refuse(done) {
 		t.Tenure.Append(rows, done)
@@ -59,9 +70,30 @@ func (t *refusingTenure) Append(rows []ledger.Row, done func(error)) {
 }
 
 func (t *refusingTenure) Confirm(done func(error)) {
-	if t.of.appends || !t.refuse(done) {
+	if t.of.appends || t.of.ranges || !t.refuse(done) {
 		t.Tenure.Confirm(done)
 	}
+}
+
+// Executors get large inputs row by row. If the disk of the controller cannot read one, another controller follows.
+func TestRunsGoOnThoughAnOutputCannotBeRead(t *testing.T) {
+	r := &refusing{err: fmt.Errorf("the test: %w", durable.ErrCorrupt), ranges: true, refuses: true, most: 1 << 30}
+	b := &bedOf{t: t}
+	text := Func1("text", 1, func(_ Context, n int) (string, error) { return strings.Repeat("x", n), nil })
+	size := Func3("size", 1, func(_ Context, x, y, z string) (int, error) { return len(x) + len(y) + len(z), nil })
+	n := b.join("a", Settings{Dir: t.TempDir(), Tasks: Tasks(text, size), ledger: func(l durable.Log) durable.Log {
+		r.Log = l
+		return r
+	}})
+	events := n.Events(t.Context())
+	x, err := Start(within(t), n, "x", size.Bind(text.Bind(Value(60_000)), text.Bind(Value(60_001)), text.Bind(Value(60_002))))
+	if got := result(t, x, err); got != 180_003 {
+		t.Errorf("the result is %d", got)
+	}
+	if r.refused == 0 {
+		t.Error("every input fits into the order")
+	}
+	happens(t, events, func(e actors.Event) bool { f, is := e.(actors.ControllerFailed); return is && f.Epoch == r.epochs[0] })
 }
 
 // Runs go on whatever the ledger answers a controller: with the same controller if the ledger is too busy to answer whether the

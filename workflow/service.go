@@ -14,6 +14,7 @@ import (
 	"github.com/phalanx-go/phalanx/messages"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
+	"github.com/phalanx-go/phalanx/workflow/internal/keeper"
 )
 
 // service is the actor. It owns the node's executor and the calls of the node's clients, and passes on what is for the
@@ -99,6 +100,10 @@ func (s *service) Receive(c actor.Context) {
 			delete(s.open.calls, m.asked.number)
 			s.call(c, flow.Forsaken{Number: m.asked.number})
 		}
+	case foundBlobs:
+		if m.life == s.open.life {
+			s.seeDisks(c, s.open.disks)
+		}
 	case forCopier:
 		s.copier(c, m.event)
 	case *restoring:
@@ -130,10 +135,11 @@ func (s *service) viewed(c actor.Context, m cluster.Viewed) {
 	if o.controller != nil {
 		c.Send(o.controller, flow.View{Members: o.view})
 	}
-	around := flow.Around{Self: m.Self, Nodes: nodes}
+	disks, _ := m.View.IDs(keeper.Folder)
+	around := flow.Around{Self: m.Self, Nodes: nodes, Disks: disks, First: m.View.First(keeper.Folder)}
 	s.call(c, around)
 	s.restorer(c, around)
-	s.copier(c, disksOf(m.Self, m.View))
+	s.seeDisks(c, disksOf(m.Self, m.View))
 	o.joiner.Keep(nodes)
 }
 
@@ -179,7 +185,7 @@ func (s *service) heard(c actor.Context, from phalanx.NodeID, letter any) {
 		s.copier(c, flow.CopyEnded{From: from, Copied: m})
 	case flow.Which:
 		if o.life != nil {
-			s.post(c, from, o.life.which(m))
+			o.life.which(from, m)
 		}
 	case flow.These:
 		s.copier(c, flow.Counted{From: from, These: m})

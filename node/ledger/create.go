@@ -22,7 +22,8 @@ func (m *creation) answered(h Hello) {
 }
 
 // create creates the ledger, if that is for this node to do: it was the first member with a folder, this is
-// empty, and no member has a ledger. A node that keeps none answers that, or is not waited for any more.
+// empty, and no member has a ledger. Nobody else may: the first one may have created it before others heard of that. A
+// member that keeps none answers that, or is not waited for any more.
 func (c *Core) create() {
 	if c.cfg.Disk == 0 || c.cfg.Ledger != 0 || c.make.asked || c.failed != nil || !c.view.First {
 		return

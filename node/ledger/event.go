@@ -19,7 +19,7 @@ type (
 		Self     phalanx.NodeID
 		Number   uint64
 		Restarts uint64   // of the view
-		First    bool     // this incarnation of the node was the first member with a folder
+		First    bool     // the node was the first member with a folder, with this one if it was another incarnation
 		Members  []Member // all, in joining order
 	}
 

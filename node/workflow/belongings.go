@@ -85,6 +85,14 @@ func (b *Belongings) Blob(place string, last bool) {
 	b.blobs[run][place] = last
 }
 
+// Found notes a checkpoint that was on the disk before. Whether the run ends with it is not known any more: it stays until the
+// run is forgotten. A checkpoint of which more is known stays as it is.
+func (b *Belongings) Found(place string) {
+	if _, known := b.blobs[runOf(place)][place]; !known {
+		b.Blob(place, true)
+	}
+}
+
 // NoBlob forgets a checkpoint that is not on the disk any more.
 func (b *Belongings) NoBlob(place string) {
 	run := runOf(place)

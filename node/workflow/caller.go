@@ -21,8 +21,9 @@ type Caller struct {
 	self     phalanx.NodeID
 	members  []phalanx.NodeID // in order, this node first
 	diskless map[phalanx.NodeID]bool
-	leader   phalanx.NodeID // "": none is known
-	epoch    uint64         // of the last leader
+	disks    []phalanx.NodeID // had folders in the last view with one that is known; none: the cluster never had one
+	leader   phalanx.NodeID   // "": none is known
+	epoch    uint64           // of the last leader
 	calls    map[uint64]*call
 	due      agenda.Agenda[*call]
 }
@@ -257,14 +258,32 @@ func (c *Caller) redirected(ev Redirected) {
 	}
 	k.to = ""
 	if k.why == "" {
-		k.why = "no node leads the ledger of workflows: a majority of its disks has to be there"
+		k.why = leaderless
 	}
-	if c.epoch == 0 && len(c.diskless) == len(c.members) { // else a disk is away
+	if len(c.diskless) == len(c.members) && len(c.disks) > 0 {
+		k.why = leaderless + "; " + c.away()
+	}
+	if len(c.diskless) == len(c.members) && len(c.disks) == 0 && c.epoch == 0 { // else a disk is away
 		c.end(k)
 		c.emit(Returned{Number: k.Number, Answer: core.Answer{Err: failed(phalanx.ErrInvalid, "", "no node of the cluster has a disk for workflows: start one with a folder (phalanx node --dir, or workflow.Settings.Dir)")}})
 		return
 	}
 	c.wait(k, 0)
+}
+
+const leaderless = "no node leads the ledger of workflows: a majority of its disks has to be there"
+
+// away names the nodes that had disks.
+func (c *Caller) away() string {
+	var names []string
+	for _, n := range c.disks[:min(3, len(c.disks))] {
+		names = append(names, n.Name())
+	}
+	text := strings.Join(names, ", ")
+	if more := len(c.disks) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return "no member has one now, and these nodes had: " + text
 }
 
 // leads takes that a node is the controller's, unless a later one is known.
@@ -295,6 +314,11 @@ func (c *Caller) around(ev Around) {
 		if n != ev.Self {
 			c.members = append(c.members, n)
 		}
+	}
+	if len(ev.Disks) > 0 {
+		c.disks = slices.Sorted(slices.Values(ev.Disks))
+	} else if len(c.disks) == 0 && ev.First != "" {
+		c.disks = []phalanx.NodeID{ev.First}
 	}
 	maps.DeleteFunc(c.diskless, func(n phalanx.NodeID, _ bool) bool { return !slices.Contains(c.members, n) })
 	if !slices.Contains(c.members, c.leader) {

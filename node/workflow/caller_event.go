@@ -40,10 +40,12 @@ type (
 		Epoch uint64
 	}
 
-	// Around is a view: the nodes that have the service.
+	// Around is a view: the nodes that have the service, and those of them that have a folder.
 	Around struct {
 		Self  phalanx.NodeID
 		Nodes []phalanx.NodeID
+		Disks []phalanx.NodeID
+		First phalanx.NodeID // that ever had a folder, also if it has left; "": none
 	}
 
 	// CallerTick says that the time of Due has come.

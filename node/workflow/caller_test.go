@@ -112,6 +112,27 @@ func TestCallerWhoseOnlyDiskIsAway(t *testing.T) {
 	s.due("ask a")
 }
 
+// A node that comes while all nodes with disks are away waits for them, since the view knows that there were some.
+func TestCallerThatComesWhenAllDisksAreAway(t *testing.T) {
+	for _, before := range []Around{
+		{Self: "a", Nodes: []phalanx.NodeID{"a", "c"}, First: "b#1"},                                        // it never saw one
+		{Self: "a", Nodes: []phalanx.NodeID{"a", "b#1", "c", "d#2"}, Disks: []phalanx.NodeID{"d#2", "b#1"}}, // both have left
+	} {
+		s := scriptOf(t)
+		s.does(before)
+		s.does(Around{Self: "a", Nodes: []phalanx.NodeID{"a", "c"}, First: before.First})
+		s.does(Call{Number: 1, Call: core.AttachRun{ID: "x"}, Deadline: time.Second}, "ask a")
+		s.does(elsewhere("a", false, "", 0), "ask c")
+		s.does(elsewhere("c", false, "", 0))
+		s.due("ask a")
+		s.does(elsewhere("a", false, "", 0), "ask c")
+		s.does(elsewhere("c", false, "", 0))
+		s.now = time.Second
+		had := map[bool]string{true: "b", false: "b, d"}[before.First != ""]
+		s.does(CallerTick{}, "return workflow: unavailable: no node leads the ledger of workflows: a majority of its disks has to be there; no member has one now, and these nodes had: "+had)
+	}
+}
+
 func TestCallerRepeats(t *testing.T) {
 	s := scriptOf(t)
 	s.does(Leads{Node: "b", Epoch: 1})

@@ -75,7 +75,7 @@ func (t *Tenure) Step(now time.Duration, ev TenureEvent) []TenureEffect {
 		switch {
 		case then == nil:
 		case ev.Failed != "":
-			t.giveUp("the ledger cannot be read: " + ev.Failed)
+			t.unread(ev.Failed)
 		default:
 			then(ev.Rows)
 		}
@@ -84,6 +84,8 @@ func (t *Tenure) Step(now time.Duration, ev TenureEvent) []TenureEffect {
 		t.step(core.Durable{Number: ev.Number})
 	case Refused:
 		t.giveUp("the ledger takes no more: " + ev.Why)
+	case Unread:
+		t.unread(ev.Why)
 	case Ended:
 		t.end()
 	case Busy:
@@ -364,6 +366,8 @@ func (t *Tenure) giveUp(why string) {
 		t.emit(GiveUp{Why: why})
 	}
 }
+
+func (t *Tenure) unread(why string) { t.giveUp("the ledger cannot be read: " + why) }
 
 // end answers what waits, and then does nothing more.
 func (t *Tenure) end() {

@@ -24,6 +24,9 @@ type (
 	// Refused says that an Append or an AskSure has failed although the tenure may go on.
 	Refused struct{ Why string }
 
+	// Unread says that the host cannot read a row that it looked up by itself.
+	Unread struct{ Why string }
+
 	// Busy says that the ledger has too much to do to answer an AskSure.
 	Busy struct{ Number uint64 }
 
@@ -62,6 +65,7 @@ type (
 func (Looked) tenureEvent()   {}
 func (Appended) tenureEvent() {}
 func (Refused) tenureEvent()  {}
+func (Unread) tenureEvent()   {}
 func (Busy) tenureEvent()     {}
 func (Ended) tenureEvent()    {}
 func (Assured) tenureEvent()  {}

@@ -66,30 +66,33 @@ func TestALookWaitsForWhatIsDurable(t *testing.T) {
 	}
 }
 
-// A tenure is given up if the ledger refuses something although it goes on: clients ask the next controller.
+// A tenure is given up if the ledger refuses something although it goes on, or cannot be read: clients ask the next
+// controller.
 func TestRefusedGivesUp(t *testing.T) {
-	tenure := NewTenure(core.ControllerConfig{Epoch: 1}, blind{}, 0)
-	for _, e := range tenure.Begin() {
-		if l, is := e.(Look); is {
-			tenure.Step(0, Looked{Number: l.Number})
-		}
-	}
-	tenure.Step(0, Asked{From: "b", Request: Request{Number: 7, Patience: 1, Call: core.GetStatus{ID: "r"}}})
-	var again, why string
-	for _, e := range tenure.Step(0, Refused{Why: "busy"}) {
-		switch e := e.(type) {
-		case Respond:
-			if e.To == "b" && e.Reply.Number == 7 && e.Reply.Again {
-				again = e.Reply.Answer.Err.Error()
+	for want, ev := range map[string]TenureEvent{"the ledger takes no more: busy": Refused{Why: "busy"}, "the ledger cannot be read: rot": Unread{Why: "rot"}} {
+		tenure := NewTenure(core.ControllerConfig{Epoch: 1}, blind{}, 0)
+		for _, e := range tenure.Begin() {
+			if l, is := e.(Look); is {
+				tenure.Step(0, Looked{Number: l.Number})
 			}
-		case GiveUp:
-			why = e.Why
 		}
-	}
-	if !strings.Contains(again, "ask the next one") || !strings.Contains(why, "busy") {
-		t.Errorf("the client hears %q, the host %q", again, why)
-	}
-	if _, ok := tenure.Due(); ok {
-		t.Error("it goes on")
+		tenure.Step(0, Asked{From: "b", Request: Request{Number: 7, Patience: 1, Call: core.GetStatus{ID: "r"}}})
+		var again, why string
+		for _, e := range tenure.Step(0, ev) {
+			switch e := e.(type) {
+			case Respond:
+				if e.To == "b" && e.Reply.Number == 7 && e.Reply.Again {
+					again = e.Reply.Answer.Err.Error()
+				}
+			case GiveUp:
+				why = e.Why
+			}
+		}
+		if !strings.Contains(again, "ask the next one") || why != want {
+			t.Errorf("the client hears %q, the host %q", again, why)
+		}
+		if _, ok := tenure.Due(); ok {
+			t.Error("it goes on")
+		}
 	}
 }

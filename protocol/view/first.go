@@ -21,6 +21,13 @@ func (v View) First(feature string) phalanx.NodeID {
 	return ""
 }
 
+// WasFirst reports whether id is the first member with a feature, or a later incarnation of that. A later one has brought
+// the same mark: another feature, that no other node has.
+func (v View) WasFirst(id phalanx.NodeID, feature, mark string) bool {
+	first := v.First(feature)
+	return first != "" && (first == id || first.Name() == id.Name() && v.First(mark) == first)
+}
+
 // noteFirsts notes the features that m is the first to have.
 func (v *View) noteFirsts(m Member) {
 	for _, f := range m.Features {

@@ -41,6 +41,25 @@ func TestFirsts(t *testing.T) {
 	}
 }
 
+// The first member with a feature is known again by its mark and its name.
+func TestWasFirst(t *testing.T) {
+	s := state{View: View{Cluster: "a#1", Shards: make([]Shard, 2)}}
+	s = have(s, map[phalanx.NodeID][]string{"a#1": nil, "b#1": {"x", "mark"}, "c#1": {"x", "other"}})
+	s = have(s, map[phalanx.NodeID][]string{"b#2": {"x", "mark"}})
+	for _, c := range []struct {
+		id   phalanx.NodeID
+		mark string
+		want bool
+	}{{"b#1", "", true}, {"b#2", "mark", true}, {"b#2", "", false}, {"b#2", "new", false}, {"b#2", "other", false}, {"c#1", "other", false}, {"c#1", "mark", false}, {"a#1", "", false}} {
+		if got := s.View.WasFirst(c.id, "x", c.mark); got != c.want {
+			t.Errorf("%s with the mark %q was the first: %v", c.id, c.mark, got)
+		}
+	}
+	if s.View.WasFirst("a#1", "z", "mark") || (View{}).WasFirst("a#1", "x", "") {
+		t.Error("somebody was the first with a feature that nobody has")
+	}
+}
+
 // A node cannot fill the view with features.
 func TestFirstsAreBounded(t *testing.T) {
 	var many []string

@@ -64,7 +64,7 @@ func (h *host) full() bool {
 func (h *host) findBlobs() {
 	if h.keeper.disk != nil {
 		h.good(h.keeper.disk.List(func(place string, _ int64) bool {
-			h.has.Blob(place, true)
+			h.has.Found(place)
 			if !slices.Contains(h.rotted[place], h.machine.disk) {
 				h.safe(place, true) // the process may have ended before it knew
 			}

@@ -121,7 +121,15 @@ func (h *host) ledger(ev lnode.Event) {
 	if k.core == nil {
 		return
 	}
-	for _, e := range k.core.Step(h.p.Now(), ev) {
+	out := k.core.Step(h.p.Now(), ev)
+	for _, e := range out { // before what was asked is answered
+		if f, is := e.(lnode.FromReplica); is {
+			if e, is := f.Effect.(ledger.TenureEnded); is && k.tenure != nil && k.tenure.epoch == e.Epoch {
+				k.tenure.finish()
+			}
+		}
+	}
+	for _, e := range out {
 		if h.over {
 			return
 		}
@@ -229,12 +237,8 @@ func (h *host) fromReplica(e ledger.Effect) {
 		})
 	case ledger.TenureBegan:
 		h.beginTenure(e.Epoch)
-	case ledger.TenureEnded:
-		if k.tenure != nil && k.tenure.epoch == e.Epoch {
-			k.tenure.finish()
-		}
 	case ledger.Done:
-		h.appended(e.Epoch, e.Number, true)
+		h.appended(e.Epoch, e.Number, good)
 	case ledger.Refused:
 		h.refused(e)
 	case ledger.Readable:
@@ -296,8 +300,8 @@ func (h *host) record(e lnode.Record) {
 	if t == nil || t.epoch != e.Epoch {
 		return // the core hears of its end
 	}
-	t.ask(&asked{rows: []ledger.Row{{Key: recordKey, Value: messages.MarshalLedgerRecord(e.Record)}}, done: func(ok bool) {
-		h.tell(lnode.Recorded{Epoch: e.Epoch, Record: e.Record, Failed: !ok})
+	t.ask(&asked{rows: []ledger.Row{{Key: recordKey, Value: messages.MarshalLedgerRecord(e.Record)}}, done: func(r reply) {
+		h.tell(lnode.Recorded{Epoch: e.Epoch, Record: e.Record, Failed: r != good})
 	}})
 }
 

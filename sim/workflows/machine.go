@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -13,6 +14,9 @@ import (
 
 // folder is the feature of members with a folder.
 const folder = "folder"
+
+// markOf is the feature of members with a folder that belongs to no ledger yet.
+func markOf(disk uint64) string { return fmt.Sprintf("%s/%x", folder, disk) }
 
 // machine is what outlives the processes on it.
 type machine struct {

@@ -13,6 +13,7 @@ import (
 	lnode "github.com/phalanx-go/phalanx/node/ledger"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
 	"github.com/phalanx-go/phalanx/protocol/leave"
+	"github.com/phalanx-go/phalanx/protocol/view"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 	"github.com/phalanx-go/phalanx/sim"
 )
@@ -79,10 +80,13 @@ func (s *service) Started(p *sim.Process) ([]string, bool) {
 	h.number = s.R.Uint64() >> 16 // numbers of an earlier process of the same name may be under way
 	s.hosts[p] = h
 	h.open()
-	if h.keeper.disk != nil {
+	if d := h.keeper.disk; d != nil {
 		p.Offer(folder)
 		if !h.machine.temp {
 			h.copier = flow.NewCopier()
+			if i := d.Identity(); i.Cluster == "" {
+				p.Offer(markOf(i.Disk))
+			}
 		}
 	}
 	return h.resumes()
@@ -92,7 +96,7 @@ func (s *service) Started(p *sim.Process) ([]string, bool) {
 func (s *service) Learned(p *sim.Process) {
 	h, v, self := s.hosts[p], p.View, p.Self
 	h.post(func() {
-		h.ledger(lnode.Viewed{Self: self, Number: v.Number, Restarts: v.Restarts, First: v.First(folder) == self, Members: ledgerMembers(v.Members)})
+		h.ledger(lnode.Viewed{Self: self, Number: v.Number, Restarts: v.Restarts, First: h.first(self, v), Members: ledgerMembers(v.Members)})
 		if h.over {
 			return
 		}
@@ -104,11 +108,17 @@ func (s *service) Learned(p *sim.Process) {
 		if c := h.keeper.controller; c != nil {
 			c.step(flow.View{Members: h.view})
 		}
-		around := flow.Around{Self: self, Nodes: nodes}
+		disks, _ := v.IDs(folder)
+		around := flow.Around{Self: self, Nodes: nodes, Disks: disks, First: v.First(folder)}
 		h.call(around)
 		h.restore(around)
 		h.copy(disksOf(self, v))
 	})
+}
+
+// first reports whether the node's folder was the first one of the cluster.
+func (h *host) first(self phalanx.NodeID, v view.View) bool {
+	return h.keeper.disk != nil && v.WasFirst(self, folder, markOf(h.keeper.disk.Identity().Disk))
 }
 
 // Leased tells the cores of the lease.

@@ -32,13 +32,22 @@ type tenure struct {
 type asked struct {
 	turn uint64
 	rows []ledger.Row
-	done func(ok bool)
+	done func(reply)
 }
+
+// reply answers what was asked of the ledger.
+type reply int
+
+const (
+	fenced reply = iota
+	good
+	busy // a question is to be asked again
+)
 
 // ask has the keeper take what a controller asks.
 func (t *tenure) ask(m *asked) {
 	if t.fenced {
-		t.h.post(func() { m.done(false) })
+		t.h.post(func() { m.done(fenced) })
 		return
 	}
 	t.turn++
@@ -47,10 +56,10 @@ func (t *tenure) ask(m *asked) {
 	t.h.post(func() { t.h.ask(t, m) })
 }
 
-func (t *tenure) answer(m *asked, ok bool) {
+func (t *tenure) answer(m *asked, r reply) {
 	if t.waiting[m] {
 		delete(t.waiting, m)
-		m.done(ok)
+		m.done(r)
 	}
 }
 
@@ -100,14 +109,14 @@ func (h *host) endTenure() {
 	t.finish()
 	t.fenced = true
 	for _, m := range slices.SortedFunc(maps.Keys(t.waiting), func(a, b *asked) int { return cmp.Compare(a.turn, b.turn) }) {
-		t.answer(m, false)
+		t.answer(m, fenced)
 	}
 }
 
 // ask gives the core what a controller asks.
 func (h *host) ask(t *tenure, m *asked) {
 	if t != h.keeper.tenure {
-		t.answer(m, false)
+		t.answer(m, fenced)
 		return
 	}
 	if m.rows == nil {
@@ -122,17 +131,17 @@ func (h *host) ask(t *tenure, m *asked) {
 	h.ledger(lnode.ForReplica{Event: ledger.Append{Epoch: t.epoch, Number: t.number, Rows: m.rows}})
 }
 
-func (h *host) appended(epoch, number uint64, ok bool) {
+func (h *host) appended(epoch, number uint64, r reply) {
 	t := h.keeper.tenure
 	if t == nil || t.epoch != epoch || t.appends[number] == nil {
 		return
 	}
 	m := t.appends[number]
 	delete(t.appends, number)
-	if ok {
+	if r == good {
 		h.check.durable(h, epoch, m.rows)
 	}
-	t.answer(m, ok)
+	t.answer(m, r)
 }
 
 // refused answers an append of a tenure that has ended.
@@ -141,7 +150,7 @@ func (h *host) refused(e ledger.Refused) {
 		h.Fail("a controller does not keep to the bounds of the ledger: %+v", e)
 	}
 	h.Met("append refused: fenced")
-	h.appended(e.Epoch, e.Number, false)
+	h.appended(e.Epoch, e.Number, fenced)
 }
 
 func (h *host) readable(id uint64, is bool) {
@@ -151,7 +160,15 @@ func (h *host) readable(id uint64, is bool) {
 	}
 	m := t.reads[id]
 	delete(t.reads, id)
-	t.answer(m, is && !t.over)
+	switch {
+	case t.over:
+		t.answer(m, fenced)
+	case !is:
+		h.Met("ledger too busy to say whether a tenure goes on")
+		t.answer(m, busy)
+	default:
+		t.answer(m, good)
+	}
 }
 
 // controller is the actor of one tenure.
@@ -207,13 +224,17 @@ func (c *controller) step(ev flow.TenureEvent) {
 }
 
 // answered returns what takes the answer to what was asked of the ledger.
-func (c *controller) answered(ev flow.TenureEvent) func(bool) {
-	return func(ok bool) {
+func (c *controller) answered(ev flow.TenureEvent) func(reply) {
+	return func(r reply) {
 		c.h.post(func() {
-			if !ok {
-				ev = flow.Ended{}
+			switch a, asks := ev.(flow.Assured); {
+			case r == fenced:
+				c.step(flow.Ended{})
+			case r == busy && asks:
+				c.step(flow.Busy(a))
+			default:
+				c.step(ev)
 			}
-			c.step(ev)
 		})
 	}
 }
@@ -270,12 +291,18 @@ func (h *host) look(l flow.Look) flow.Looked {
 func (c *controller) have(from phalanx.NodeID, w flow.WantRows) {
 	answer := flow.HaveRows{Epoch: w.Epoch}
 	for _, key := range w.Keys {
-		for _, r := range c.h.look(flow.Look{Ranges: []flow.Range{{Key: key}}}).Rows {
-			if v, err := messages.UnmarshalRow(r.Value, 0); err == nil {
-				if b, is := v.(core.OutputBytes); is {
-					answer.Rows = append(answer.Rows, flow.OutputRow{Key: key, Bytes: b.Bytes})
-				}
+		l := c.h.look(flow.Look{Ranges: []flow.Range{{Key: key}}})
+		if l.Failed != "" {
+			c.step(flow.Unread{Why: l.Failed})
+			return
+		}
+		for _, r := range l.Rows {
+			v, err := messages.UnmarshalRow(r.Value, 0)
+			b, is := v.(core.OutputBytes)
+			if err != nil || !is {
+				c.h.Fail("row %s is no output: %v", key, err)
 			}
+			answer.Rows = append(answer.Rows, flow.OutputRow{Key: key, Bytes: b.Bytes})
 		}
 	}
 	c.h.send(from, answer)

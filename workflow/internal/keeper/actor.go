@@ -70,7 +70,7 @@ func (a *instance) Receive(c actor.Context) {
 			a.node.Log().Errorf("the node ends although its folder has not answered for %v, which still has to %s: look whether the disk hangs", endWait, strings.Join(left, ", and to "))
 		}
 	case cluster.Viewed:
-		a.step(c, viewed(m))
+		a.step(c, a.viewed(m))
 	case cluster.Leased:
 		a.step(c, ledger.Leased{Until: m.Until})
 	case cluster.NoLease:
@@ -136,7 +136,7 @@ func (a *instance) start(c actor.Context) {
 		a.life = a.k.life
 	})
 	if v := a.node.View(); v.Has(a.node.ID()) {
-		a.early = append(a.early, viewed(cluster.Viewed{Self: a.node.ID(), View: v}))
+		a.early = append(a.early, a.viewed(cluster.Viewed{Self: a.node.ID(), View: v}))
 	}
 	a.load()
 }
@@ -288,8 +288,11 @@ func names(replicas []uint64) []string {
 }
 
 // viewed returns a view as the core takes it.
-func viewed(m cluster.Viewed) ledger.Viewed {
-	v := ledger.Viewed{Self: m.Self, Number: m.View.Number, Restarts: m.View.Restarts, First: m.View.First(Folder) == m.Self}
+func (a *instance) viewed(m cluster.Viewed) ledger.Viewed {
+	v := ledger.Viewed{Self: m.Self, Number: m.View.Number, Restarts: m.View.Restarts}
+	if s := a.k.settings.Store; s != nil {
+		v.First = m.View.WasFirst(m.Self, Folder, markOf(s.Identity().Disk))
+	}
 	for _, one := range m.View.Members {
 		v.Members = append(v.Members, ledger.Member{Node: one.ID, Address: one.Control, Keeps: one.Has(Name), Folder: one.Has(Folder), Leaving: one.Leaving})
 	}

@@ -44,27 +44,43 @@ func (a *instance) load() {
 			a.k.beside("close a snapshot", func() { _ = s.Close() }) // else the store closes it
 		}
 	})
-	a.k.beside("read its state", func() {
-		timer := time.NewTimer(diskWait)
-		defer timer.Stop()
-		var err error
+	a.k.beside("have its state read", func() {
+		if f, err := a.k.read(answered); a.k.ctx.Err() == nil {
+			to.Send(self, loaded{life: life, folder: f, err: err})
+		}
+	})
+}
+
+// read reads what the folder holds once the disk has answered. The error is ErrClosed if the actor has ended meanwhile.
+func (k *Keeper) read(answered <-chan struct{}) (f folder, err error) {
+	store := k.settings.Store
+	f = folder{identity: store.Identity(), addresses: store.Remembered()}
+	type answer struct {
+		state core.State
+		err   error
+	}
+	read := make(chan answer, 1)
+	k.beside("read its state", func() {
 		select {
 		case <-answered:
-		case <-timer.C:
-			err = silent("read")
-		case <-a.k.ctx.Done():
-			return
+			state, err := store.State()
+			read <- answer{state, err}
+		case <-k.ctx.Done():
 		}
-		f := folder{identity: store.Identity(), addresses: store.Remembered()}
-		if err != nil {
-			to.Send(self, loaded{life: life, folder: f, err: err})
-			return
-		}
-		if f.ledger, err = ledgerOf(f.identity.Cluster); err == nil {
-			f.state, err = store.State()
-		}
-		to.Send(self, loaded{life: life, folder: f, err: err})
 	})
+	timer := time.NewTimer(diskWait)
+	defer timer.Stop()
+	select {
+	case a := <-read:
+		if f.ledger, err = ledgerOf(f.identity.Cluster); err == nil {
+			f.state, err = a.state, a.err
+		}
+		return f, err
+	case <-timer.C:
+		return f, silent("read")
+	case <-k.ctx.Done():
+		return f, durable.ErrClosed
+	}
 }
 
 // loaded begins with what the disk holds.

@@ -23,6 +23,10 @@ const Name = "ledger"
 // Folder is the feature of members with a folder. The first one with it, in the life of a cluster, creates the ledger.
 const Folder = "folder"
 
+// markOf is the feature of a member whose folder belongs to no ledger yet, and outlives the process. The view tells by it that
+// a node which begins again has the folder that was the first one, so that no ledger was created if it is empty.
+func markOf(disk uint64) string { return fmt.Sprintf("%s/%x", Folder, disk) }
+
 // Settings are of one node.
 type Settings struct {
 	// Store is the node's folder, open; nil: the node keeps no replica, and only knows where the leader is. The
@@ -76,8 +80,10 @@ func (k *Keeper) Service() cluster.Service {
 	}}
 	if s := k.settings.Store; s != nil {
 		service.Features = []string{Folder}
-		if s.Identity().Cluster != "" {
+		if i := s.Identity(); i.Cluster != "" {
 			service.Resume = &cluster.Resume{Addresses: s.Remembered()}
+		} else if !k.settings.Temporary {
+			service.Features = append(service.Features, markOf(i.Disk))
 		}
 	}
 	return service

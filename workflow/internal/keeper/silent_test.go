@@ -31,6 +31,42 @@ func TestADiskThatHangsIsNotAwaited(t *testing.T) {
 	})
 }
 
+// deaf is a disk of which nothing can be read.
+type deaf struct {
+	durable.Store
+	hangs chan struct{}
+}
+
+func (deaf) Identity() durable.Identity { return durable.Identity{} }
+func (deaf) Remembered() []string       { return nil }
+func (d deaf) State() (core.State, error) {
+	<-d.hangs
+	return core.State{}, durable.ErrClosed
+}
+
+// A replica that begins does not wait for a disk of which nothing can be read.
+func TestADiskOfWhichNothingCanBeReadIsNotAwaited(t *testing.T) {
+	for _, writes := range []bool{false, true} { // it has carried out what it was given
+		synctest.Test(t, func(t *testing.T) {
+			hangs := make(chan struct{})
+			k, err := New(Settings{Store: deaf{hangs: hangs}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			answered := make(chan struct{})
+			if writes {
+				close(answered)
+			}
+			began := time.Now()
+			if _, err := k.read(answered); time.Since(began) != diskWait || err == nil || !strings.Contains(err.Error(), "has not answered for 1m0s when asked to read") {
+				t.Errorf("after %v: %v", time.Since(began), err)
+			}
+			k.over()
+			close(hangs)
+		})
+	}
+}
+
 // An actor that ends does not wait for long for what runs beside it, and says what it is.
 func TestTheEndNamesWhatGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
