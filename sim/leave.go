@@ -311,7 +311,7 @@ func (n *node) goes() {
 	n.disconnect(true)
 	if n.back || n.owes {
 		w.after(100*time.Millisecond+w.draw(time.Second), func() {
-			if h.life == nil && h.lives == n.life && (n.owes && !w.together || !w.calmed) {
+			if h.life == nil && h.lives == n.life && (n.owes && !w.parting || !w.calmed) {
 				h.restart()
 			}
 		})

@@ -17,6 +17,7 @@ func (w *world) allLeave() {
 		return
 	}
 	w.met["all leave"]++
+	w.parting = true
 	for i, n := range w.alive() {
 		if n.view.Has(n.id) {
 			w.put(n, phalanx.ObjectID(fmt.Sprint("last/", i)), putPlan{bytes: []byte(n.id), copies: 1, failAt: -1})

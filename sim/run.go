@@ -70,6 +70,7 @@ type world struct {
 	mends    []func()      // end the faults
 	calmed   bool          // no more faults come
 	together bool          // all nodes leave, and none crashes meanwhile
+	parting  bool          // all nodes leave: no process comes back
 	lost     bool          // a majority of the voters died
 	anew     anew          // the outcome of forming the cluster anew
 	deaths   int           // of processes and machines, with everything that they had

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/phalanx-go/phalanx"
@@ -36,11 +37,17 @@ func BlobAt(place string) (b core.Blob, is bool) {
 	if len(parts) != 6 {
 		return b, false
 	}
-	if b.Run, is = core.ParseUID(parts[1]); !is {
-		return b, false
+	epoch, number, _ := strings.Cut(parts[4], ".")
+	var n [4]uint64
+	for i, text := range []string{parts[2], parts[3], epoch, number} {
+		var err error
+		if n[i], err = strconv.ParseUint(text, 10, 64); err != nil {
+			return b, false
+		}
 	}
-	_, err := fmt.Sscanf(strings.Join(parts[2:5], " "), "%d %d %d.%d", &b.Task, &b.Gen, &b.Made.Epoch, &b.Made.Number)
-	return b, err == nil && PlaceOf(b) == place
+	b.Run, is = core.ParseUID(parts[1])
+	b.Task, b.Gen, b.Made = int(n[0]), uint32(n[1]), core.Attempt{Epoch: n[2], Number: n[3]}
+	return b, is && PlaceOf(b) == place
 }
 
 // BlobOf returns what is to be had of an output that an attempt is given.

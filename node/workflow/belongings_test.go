@@ -2,6 +2,7 @@ package workflow_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/phalanx-go/phalanx"
@@ -51,5 +52,19 @@ func TestBelongings(t *testing.T) {
 	}
 	if got := b.Runs(); !slices.Equal(got, []core.UID{other}) {
 		t.Errorf("afterwards there is something of %v", got)
+	}
+}
+
+// The place of a checkpoint says which one it is; other names are those of none.
+func TestBlobAt(t *testing.T) {
+	b := core.Blob{Run: core.UID{Ledger: 7, Epoch: 1 << 40, Index: 3}, Task: 12, Gen: 2, Made: core.Attempt{Epoch: 1 << 40, Number: 1<<33 + 1}}
+	if got, is := workflow.BlobAt(workflow.PlaceOf(b)); !is || got != b {
+		t.Errorf("%+v, %v, want %+v", got, is, b)
+	}
+	good := workflow.PlaceOf(b)
+	for _, place := range []string{"", "wf", good + "/", good[1:], "x" + good, strings.Replace(good, "/12/", "/+12/", 1), strings.Replace(good, "/12/", "/99999999999999999999/", 1), strings.Replace(good, "/2/", "/4294967298/", 1)} {
+		if got, is := workflow.BlobAt(place); is {
+			t.Errorf("%q is that of %+v", place, got)
+		}
 	}
 }

@@ -2,7 +2,6 @@ package workflow
 
 import (
 	"hash/fnv"
-	"io"
 	"maps"
 	"slices"
 	"time"
@@ -381,7 +380,7 @@ func (c *Copier) best(place string) (best phalanx.NodeID) {
 			continue
 		}
 		h := fnv.New64a()
-		_, _ = io.WriteString(h, id+"/"+place) // a hash takes all
+		_, _ = h.Write([]byte(id + "/" + place)) // a hash takes all
 		if s := h.Sum64(); best == "" || s > most {
 			best, most = n, s
 		}
