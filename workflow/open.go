@@ -166,6 +166,9 @@ func (o *open) end() {
 		o.stop()
 	}
 	o.wait.Wait()
+	if o.copier != nil && o.copier.Left() > 0 { // Leave has given up on them, and does not say so
+		o.settings.Log.Warnf("the node has left, and %d of its checkpoints may be on no disk that stays: keep its folder", o.copier.Left())
+	}
 	if o.life != nil {
 		o.life.end()
 		o.life.await(attemptGrace)
