@@ -169,6 +169,9 @@ func (o *open) end() {
 	if !endsWithin(attemptGrace, o.wait.Wait) {
 		o.settings.Log.Errorf("the node's part of the ledger of workflows does not end within %v: look whether its disk hangs", attemptGrace)
 	}
+	if o.copier != nil && o.copier.Left() > 0 { // Leave has given up on them, and does not say so
+		o.settings.Log.Warnf("the node has left, and %d of its checkpoints may be on no disk that stays: keep its folder", o.copier.Left())
+	}
 	if o.life != nil {
 		o.life.end()
 		o.life.await(attemptGrace)

@@ -2,8 +2,15 @@ package workflow
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"testing"
+	"time"
+
+	logtest "github.com/sirupsen/logrus/hooks/test"
 
 	"github.com/phalanx-go/phalanx/internal/poll"
 )
@@ -47,4 +54,34 @@ func TestEachMachineIsReplaced(t *testing.T) {
 	if got := result(t, r, err); got != size {
 		t.Errorf("the run goes on with %d bytes, want %d", got, size)
 	}
+}
+
+// A node that leaves gives a checkpoint up after half of its time if it cannot be read. Its log says to keep the folder.
+func TestLeaveSaysThatCheckpointsStayBehind(t *testing.T) {
+	const size = 300_000
+	big := Func1("big", 1, func(_ Context, n int) ([]byte, error) { return bytes.Repeat([]byte{byte(n)}, size), nil })
+	tasks := Tasks(big)
+	log, said := logtest.NewNullLogger()
+	b := &bedOf{t: t}
+	dir := t.TempDir()
+	old := b.join("n0", Settings{Dir: dir, Tasks: tasks, Log: log})
+	ended, err := Start(within(t), old, "ended", big.Bind(Value(1)))
+	result(t, ended, err)
+	poll.Until(t, "a checkpoint", func() bool { return len(checkpoints(t, []string{dir}, size)) == 1 })
+	file := checkpoints(t, []string{dir}, size)[0]
+	if err := errors.Join(os.Remove(file), os.Mkdir(file, 0o700)); err != nil { // it cannot be read, and is not corrupt
+		t.Fatal(err)
+	}
+	b.join("n1", Settings{Dir: t.TempDir(), Tasks: tasks})
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+	defer cancel()
+	if err := old.Leave(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range said.AllEntries() {
+		if strings.Contains(e.Message, "keep its folder") {
+			return
+		}
+	}
+	t.Error("nothing says to keep the folder")
 }

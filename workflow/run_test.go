@@ -51,7 +51,9 @@ func (b *bedOf) start(name string, seeds []string, s Settings) (*cluster.Node, e
 	log.SetOutput(io.Discard)
 	if testing.Verbose() {
 		log.SetOutput(b.t.Output())
-		s.Log = log
+		if s.Log == nil {
+			s.Log = log
+		}
 	}
 	s.host = name
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -23,7 +23,7 @@ const silentFor = 5 * time.Second
 
 // spoke notes that a member has said which ledger it has.
 func (c *Core) spoke(h Hello) {
-	if m, is := c.view.member(h.Address); is {
+	if m, is := c.view.member(h.Address); is && m.Node == h.Node { // else it is of a process before, or of one that has yet to join
 		if c.serve.spoken == nil {
 			c.serve.spoken = map[phalanx.NodeID]bool{}
 		}

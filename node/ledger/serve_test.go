@@ -16,6 +16,8 @@ func TestControllerWaitsForThoseThatJoinedBefore(t *testing.T) {
 	hello := node.Hello{Address: "a:1", Node: "a#1", View: 2, Ledger: 7, Disk: 9, Replica: 9<<16 | 1, Opened: 1, Run: 5}
 	other := hello
 	other.Ledger = 8
+	earlier := hello
+	earlier.Node = "a#0"
 	for what, test := range map[string]struct {
 		members []node.Member
 		heard   []node.Hello
@@ -27,6 +29,7 @@ func TestControllerWaitsForThoseThatJoinedBefore(t *testing.T) {
 		"who joined before has the ledger":    {[]node.Member{before, self}, []node.Hello{hello}, 100 * time.Millisecond},
 		"who joined before has another":       {[]node.Member{before, self}, []node.Hello{other}, -1},
 		"who joined before does not answer":   {[]node.Member{before, self}, nil, 5 * time.Second},
+		"a process before it had the ledger":  {[]node.Member{before, self}, []node.Hello{earlier}, 5 * time.Second},
 		"who joined before is a stranger too": {[]node.Member{{Node: "b#1", Address: "b:1", Keeps: true, Folder: true}, before, self}, []node.Hello{hello, other}, -1},
 	} {
 		serves, asked := false, []string{}

@@ -42,6 +42,7 @@ type Copier struct {
 	ends     agenda.Agenda[uint64]
 	rests    time.Duration                    // nothing is copied until then
 	unfit    map[phalanx.NodeID]time.Duration // members that copy nothing until then
+	silent   map[phalanx.NodeID]time.Duration // members that are not asked until then
 	number   uint64
 
 	remains Remains
@@ -82,7 +83,7 @@ const (
 // NewCopier returns the Copier of a node with a disk.
 func NewCopier() *Copier {
 	return &Copier{held: map[string]string{}, disks: map[string]*disk{}, names: map[string]string{}, copies: map[uint64]*copying{},
-		unfit: map[phalanx.NodeID]time.Duration{}}
+		unfit: map[phalanx.NodeID]time.Duration{}, silent: map[phalanx.NodeID]time.Duration{}}
 }
 
 // Due returns when the Copier has to hear of the time; false: it need not.
@@ -103,6 +104,7 @@ func (c *Copier) Due() (at time.Duration, ok bool) {
 		add(c.rests, c.rests > c.now)
 		for _, n := range c.others {
 			add(c.unfit[n], c.unfit[n] > c.now)
+			add(c.silent[n], c.diskOf(n) == "" && c.silent[n] > c.now)
 		}
 	}
 	return at, ok
@@ -192,6 +194,7 @@ func (c *Copier) viewed(ev Disks) {
 	stays := func(n phalanx.NodeID) bool { return slices.Contains(c.others, n) }
 	c.strange = slices.DeleteFunc(c.strange, func(n phalanx.NodeID) bool { return !stays(n) })
 	maps.DeleteFunc(c.unfit, func(n phalanx.NodeID, _ time.Duration) bool { return !stays(n) })
+	maps.DeleteFunc(c.silent, func(n phalanx.NodeID, _ time.Duration) bool { return !stays(n) })
 	for _, id := range slices.Sorted(maps.Keys(c.disks)) {
 		if !stays(c.disks[id].node) && !c.away.Has(id) {
 			c.away.Set(id, c.now+awayMost)
@@ -238,6 +241,13 @@ func (c *Copier) tick() {
 	if k := c.count; k != nil && c.now >= k.sent.At(restoreAgain) {
 		c.ask()
 	}
+	for _, n := range c.others {
+		if until, was := c.silent[n]; was && c.now >= until {
+			if delete(c.silent, n); c.diskOf(n) == "" { // it may be the one that can copy
+				c.strange = append(c.strange, n)
+			}
+		}
+	}
 }
 
 // lost takes that a disk is lost.
@@ -254,6 +264,9 @@ func (c *Copier) knows(n phalanx.NodeID, id string) {
 	if id == "" {
 		c.diskless = append(c.diskless, n)
 		c.others = slices.DeleteFunc(c.others, func(m phalanx.NodeID) bool { return m == n })
+		return
+	}
+	if d := c.disks[id]; d != nil && d.node != n && slices.Contains(c.others, d.node) { // a copy of a folder is no second disk
 		return
 	}
 	if old := c.names[n.Name()]; old != id && c.disks[old] != nil && c.disks[old].node.Name() == n.Name() {
@@ -284,7 +297,10 @@ func (c *Copier) look() {
 	c.number++
 	c.count = &count{number: c.number, waits: slices.Clone(c.strange), has: map[string]string{}}
 	if ready {
-		c.count.waits = slices.Clone(c.others)
+		c.count.waits = slices.DeleteFunc(slices.Clone(c.others), func(n phalanx.NodeID) bool { return c.silent[n] > c.now })
+		if len(c.count.waits) == 0 { // else nobody is asked
+			c.count.waits = slices.Clone(c.others)
+		}
 	}
 	for ready && len(c.unsure) > 0 && len(c.count.places) < mostCounts {
 		p := c.unsure[0]
@@ -302,6 +318,9 @@ func (c *Copier) look() {
 func (c *Copier) ask() {
 	k := c.count
 	if k.sent.Times() == countTries {
+		for _, n := range k.waits { // it holds up one count, not each
+			c.silent[n] = c.now + unfitFor
+		}
 		c.strange = slices.DeleteFunc(c.strange, func(n phalanx.NodeID) bool { return slices.Contains(k.waits, n) })
 		k.waits = nil
 	}
@@ -319,9 +338,12 @@ func (c *Copier) counted(from phalanx.NodeID, t These) {
 		return
 	}
 	k.waits = slices.DeleteFunc(k.waits, func(n phalanx.NodeID) bool { return n == from })
+	delete(c.silent, from)
 	c.knows(from, t.Disk)
 	for _, p := range t.Places {
-		k.has[p] = t.Disk
+		if t.Disk == c.diskOf(from) {
+			k.has[p] = t.Disk
+		}
 	}
 	c.endCount()
 }
@@ -416,6 +438,9 @@ func (c *Copier) endCopy(n uint64, k *copying) {
 func (c *Copier) Busy() bool {
 	return len(c.others) > 0 && len(c.unsure)+len(c.single)+len(c.copies) > 0 || c.count != nil
 }
+
+// Left returns how many checkpoints the node has to hand over yet, 0 unless it leaves.
+func (c *Copier) Left() int { return c.remains.Left }
 
 // sayRemains tells what is to be handed over before the node may leave.
 func (c *Copier) sayRemains() {

@@ -123,9 +123,8 @@ func TestCopierPassesSilentMembers(t *testing.T) {
 	s.due(4*time.Second, "copy x to b#1")
 	s.does(Laid{Number: s.c.number, Size: 10e6})
 	s.due(copyWait+time.Second, "drop")
-	s.due(countAfter, "ask b#1 [x]", "ask c#1 [x]")
-	s.does(s.these("b#1"))
-	s.does(s.these("c#1"), "copy x to c#1")
+	s.due(countAfter, "ask b#1 [x]") // c has held up one count
+	s.does(s.these("b#1"), "copy x to c#1")
 }
 
 // The other disk is lost once its node has another one, or has been away for long. A process that begins again on the same disk may have
@@ -228,6 +227,90 @@ func TestCopierCountsManyInParts(t *testing.T) {
 	}
 	if s.c.Busy() || counted != 3 || copied != len(all) {
 		t.Errorf("%d counts, %d copies of %d; it goes on: %v", counted, copied, len(all), s.c.Busy())
+	}
+}
+
+// A member that was silent as it joined is asked again, so that it can copy.
+func TestCopierAsksASilentMemberAgain(t *testing.T) {
+	s := copiesOf(t)
+	s.c.Step(s.now, Disks{View: 1, Self: "a#1", Others: []phalanx.NodeID{"b#1"}})
+	s.c.Step(s.now, Held{Places: []string{"x"}})
+	for range 60 { // it is silent for a minute
+		s.now += time.Second
+		s.c.Step(s.now, Tick{})
+	}
+	s.c.Step(s.now, Disks{View: 2, Self: "a#1", Leaving: true, Others: []phalanx.NodeID{"b#1"}})
+	for range 36000 { // from now on it answers
+		s.now += 100 * time.Millisecond
+		for todo := []CopierEvent{Tick{}}; len(todo) > 0; todo = todo[1:] {
+			for _, e := range s.c.Step(s.now, todo[0]) {
+				switch e := e.(type) {
+				case AskWhich:
+					todo = append(todo, Counted{From: "b#1", These: These{Number: e.Which.Number, Disk: "B"}})
+				case CopyTo:
+					todo = append(todo, CopyEnded{From: "b#1", Copied: Copied{Number: e.Number}})
+				}
+			}
+		}
+	}
+	if s.c.Busy() {
+		t.Error("an hour later it still waits")
+	}
+}
+
+// A silent member does not hold up each count.
+func TestCopierIsHeldUpOnceByASilentMember(t *testing.T) {
+	s := copiesOf(t)
+	s.sees(false, "b#1", "c#1")
+	var all []string
+	for i := range 100_000 {
+		all = append(all, fmt.Sprintf("p%06d", i))
+	}
+	s.c.Step(s.now, Disks{View: 2, Self: "a#1", Leaving: true, Others: []phalanx.NodeID{"b#1", "c#1"}})
+	var todo []CopierEvent
+	todo = append(todo, Held{Places: all})
+	began := s.now
+	for s.c.Busy() || len(todo) > 0 {
+		if len(todo) == 0 {
+			s.now, _ = s.c.Due()
+			todo = append(todo, Tick{})
+		}
+		for _, e := range s.c.Step(s.now, todo[0]) {
+			switch e := e.(type) {
+			case AskWhich:
+				if e.To == "b#1" {
+					todo = append(todo, Counted{From: "b#1", These: These{Number: e.Which.Number, Disk: "B", Places: e.Which.Places}})
+				}
+			}
+		}
+		todo = todo[1:]
+	}
+	if took := s.now - began; took > time.Minute {
+		t.Errorf("all are on b's disk, c is silent, and the node leaves after %v", took)
+	}
+}
+
+// Two members say that they have the same disk (a folder was copied).
+func TestCopierTakesACopiedFolderForNoDisk(t *testing.T) {
+	s := copiesOf(t)
+	s.disks["c#1"] = "B"
+	s.sees(false, "b#1", "c#1")
+	var all []string
+	for i := range 2 * MaxPlaces {
+		all = append(all, fmt.Sprintf("p%06d", i))
+	}
+	s.c.Step(s.now, Disks{View: 2, Self: "a#1", Leaving: true, Others: []phalanx.NodeID{"b#1", "c#1"}})
+	asked := 0
+	for todo := []CopierEvent{Held{Places: all}}; len(todo) > 0; todo = todo[1:] {
+		for _, e := range s.c.Step(s.now, todo[0]) {
+			switch e := e.(type) {
+			case AskWhich:
+				if asked++; asked > 10000 {
+					t.Fatal("10,000 counts at the same time")
+				}
+				todo = append(todo, Counted{From: e.To, These: These{Number: e.Which.Number, Disk: "B", Places: e.Which.Places}})
+			}
+		}
 	}
 }
 
