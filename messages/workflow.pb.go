@@ -848,7 +848,9 @@ type WorkflowOutput struct {
 	Recorded      bool                   `protobuf:"varint,3,opt,name=recorded,proto3" json:"recorded,omitempty"`
 	Bytes         []byte                 `protobuf:"bytes,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	Error         string                 `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
-	Names         []string               `protobuf:"bytes,6,rep,name=names,proto3" json:"names,omitempty"` // how the ids of the objects begin that a result names
+	Names         []string               `protobuf:"bytes,6,rep,name=names,proto3" json:"names,omitempty"`    // how the ids of the objects begin that a result names
+	Refs          uint32                 `protobuf:"varint,7,opt,name=refs,proto3" json:"refs,omitempty"`     // objects that it names
+	Weight        int64                  `protobuf:"varint,8,opt,name=weight,proto3" json:"weight,omitempty"` // their bytes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -923,6 +925,20 @@ func (x *WorkflowOutput) GetNames() []string {
 		return x.Names
 	}
 	return nil
+}
+
+func (x *WorkflowOutput) GetRefs() uint32 {
+	if x != nil {
+		return x.Refs
+	}
+	return 0
+}
+
+func (x *WorkflowOutput) GetWeight() int64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
 }
 
 type WorkflowSaved struct {
@@ -1634,11 +1650,125 @@ func (x *WorkflowClosed) GetFailed() string {
 	return ""
 }
 
+// WorkflowBundle is an output that names objects, as its object has it.
+type WorkflowBundle struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Output        []byte                 `protobuf:"bytes,1,opt,name=output,proto3" json:"output,omitempty"`
+	Refs          []*WorkflowRef         `protobuf:"bytes,2,rep,name=refs,proto3" json:"refs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowBundle) Reset() {
+	*x = WorkflowBundle{}
+	mi := &file_messages_workflow_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowBundle) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowBundle) ProtoMessage() {}
+
+func (x *WorkflowBundle) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowBundle.ProtoReflect.Descriptor instead.
+func (*WorkflowBundle) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *WorkflowBundle) GetOutput() []byte {
+	if x != nil {
+		return x.Output
+	}
+	return nil
+}
+
+func (x *WorkflowBundle) GetRefs() []*WorkflowRef {
+	if x != nil {
+		return x.Refs
+	}
+	return nil
+}
+
+// WorkflowRef is an object that an output names.
+type WorkflowRef struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Object        string                 `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
+	Meta          *Meta                  `protobuf:"bytes,2,opt,name=meta,proto3" json:"meta,omitempty"`
+	Digest        []byte                 `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowRef) Reset() {
+	*x = WorkflowRef{}
+	mi := &file_messages_workflow_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowRef) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowRef) ProtoMessage() {}
+
+func (x *WorkflowRef) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowRef.ProtoReflect.Descriptor instead.
+func (*WorkflowRef) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *WorkflowRef) GetObject() string {
+	if x != nil {
+		return x.Object
+	}
+	return ""
+}
+
+func (x *WorkflowRef) GetMeta() *Meta {
+	if x != nil {
+		return x.Meta
+	}
+	return nil
+}
+
+func (x *WorkflowRef) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
 var File_messages_workflow_proto protoreflect.FileDescriptor
 
 const file_messages_workflow_proto_rawDesc = "" +
 	"\n" +
-	"\x17messages/workflow.proto\x12\aphalanx\"\x9f\x01\n" +
+	"\x17messages/workflow.proto\x12\aphalanx\x1a\x15messages/common.proto\"\x9f\x01\n" +
 	"\rWorkflowGraph\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12+\n" +
 	"\x05calls\x18\x02 \x03(\v2\x15.phalanx.WorkflowCallR\x05calls\x12\x1c\n" +
@@ -1704,14 +1834,16 @@ const file_messages_workflow_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\rR\x04task\x12\x10\n" +
 	"\x03gen\x18\x02 \x01(\rR\x03gen\x122\n" +
 	"\aattempt\x18\x03 \x01(\v2\x18.phalanx.WorkflowAttemptR\aattempt\x12/\n" +
-	"\x06output\x18\x04 \x01(\v2\x17.phalanx.WorkflowOutputR\x06output\"\x9a\x01\n" +
+	"\x06output\x18\x04 \x01(\v2\x17.phalanx.WorkflowOutputR\x06output\"\xc6\x01\n" +
 	"\x0eWorkflowOutput\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x03R\x04size\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x12\x1a\n" +
 	"\brecorded\x18\x03 \x01(\bR\brecorded\x12\x14\n" +
 	"\x05bytes\x18\x04 \x01(\fR\x05bytes\x12\x14\n" +
 	"\x05error\x18\x05 \x01(\tR\x05error\x12\x14\n" +
-	"\x05names\x18\x06 \x03(\tR\x05names\"c\n" +
+	"\x05names\x18\x06 \x03(\tR\x05names\x12\x12\n" +
+	"\x04refs\x18\a \x01(\rR\x04refs\x12\x16\n" +
+	"\x06weight\x18\b \x01(\x03R\x06weight\"c\n" +
 	"\rWorkflowSaved\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\rR\x04task\x12\x10\n" +
 	"\x03gen\x18\x02 \x01(\rR\x03gen\x12,\n" +
@@ -1755,7 +1887,14 @@ const file_messages_workflow_proto_rawDesc = "" +
 	"\x13WorkflowCompensated\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\rR\x04task\"(\n" +
 	"\x0eWorkflowClosed\x12\x16\n" +
-	"\x06failed\x18\x01 \x01(\tR\x06failedB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
+	"\x06failed\x18\x01 \x01(\tR\x06failed\"R\n" +
+	"\x0eWorkflowBundle\x12\x16\n" +
+	"\x06output\x18\x01 \x01(\fR\x06output\x12(\n" +
+	"\x04refs\x18\x02 \x03(\v2\x14.phalanx.WorkflowRefR\x04refs\"`\n" +
+	"\vWorkflowRef\x12\x16\n" +
+	"\x06object\x18\x01 \x01(\tR\x06object\x12!\n" +
+	"\x04meta\x18\x02 \x01(\v2\r.phalanx.MetaR\x04meta\x12\x16\n" +
+	"\x06digest\x18\x03 \x01(\fR\x06digestB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
 
 var (
 	file_messages_workflow_proto_rawDescOnce sync.Once
@@ -1769,7 +1908,7 @@ func file_messages_workflow_proto_rawDescGZIP() []byte {
 	return file_messages_workflow_proto_rawDescData
 }
 
-var file_messages_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_messages_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_messages_workflow_proto_goTypes = []any{
 	(*WorkflowGraph)(nil),       // 0: phalanx.WorkflowGraph
 	(*WorkflowCall)(nil),        // 1: phalanx.WorkflowCall
@@ -1793,6 +1932,9 @@ var file_messages_workflow_proto_goTypes = []any{
 	(*WorkflowFailing)(nil),     // 19: phalanx.WorkflowFailing
 	(*WorkflowCompensated)(nil), // 20: phalanx.WorkflowCompensated
 	(*WorkflowClosed)(nil),      // 21: phalanx.WorkflowClosed
+	(*WorkflowBundle)(nil),      // 22: phalanx.WorkflowBundle
+	(*WorkflowRef)(nil),         // 23: phalanx.WorkflowRef
+	(*Meta)(nil),                // 24: phalanx.Meta
 }
 var file_messages_workflow_proto_depIdxs = []int32{
 	1,  // 0: phalanx.WorkflowGraph.calls:type_name -> phalanx.WorkflowCall
@@ -1820,11 +1962,13 @@ var file_messages_workflow_proto_depIdxs = []int32{
 	5,  // 22: phalanx.WorkflowExpanded.attempt:type_name -> phalanx.WorkflowAttempt
 	16, // 23: phalanx.WorkflowResumed.versions:type_name -> phalanx.WorkflowVersion
 	5,  // 24: phalanx.WorkflowUndone.fence:type_name -> phalanx.WorkflowAttempt
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	23, // 25: phalanx.WorkflowBundle.refs:type_name -> phalanx.WorkflowRef
+	24, // 26: phalanx.WorkflowRef.meta:type_name -> phalanx.Meta
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_messages_workflow_proto_init() }
@@ -1832,6 +1976,7 @@ func file_messages_workflow_proto_init() {
 	if File_messages_workflow_proto != nil {
 		return
 	}
+	file_messages_common_proto_init()
 	file_messages_workflow_proto_msgTypes[4].OneofWrappers = []any{
 		(*WorkflowRecord_Begun)(nil),
 		(*WorkflowRecord_Ended)(nil),
@@ -1854,7 +1999,7 @@ func file_messages_workflow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_workflow_proto_rawDesc), len(file_messages_workflow_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -83,11 +83,13 @@ func WorkflowToProto(from, to phalanx.NodeID, letter any) (*WorkflowLetter, erro
 	case node.Withdrawn:
 		l.Message = &WorkflowLetter_Withdrawn{&WorkflowWithdrawn{Number: m.Number}}
 	case node.Restore:
-		l.Message = &WorkflowLetter_Restore{&WorkflowRestore{Number: m.Number, Blob: fromBlob(m.Blob), Object: string(m.Object)}}
+		l.Message = &WorkflowLetter_Restore{&WorkflowRestore{Number: m.Number, Object: string(m.Object), Meta: fromMeta(m.Meta)}}
+		l.GetRestore().Blob, l.GetRestore().Place = fromPlace(m.Place)
 	case node.Restored:
 		l.Message = &WorkflowLetter_Restored{&WorkflowRestored{Number: m.Number, Done: m.Done, Failed: fromText(m.Failed), Disk: m.Disk, Lost: m.Lost}}
 	case node.Copy:
-		l.Message = &WorkflowLetter_Copy{&WorkflowCopy{Number: m.Number, Blob: fromBlob(m.Blob), Object: string(m.Object), Size: m.Size, Digest: fromDigest(m.Digest)}}
+		l.Message = &WorkflowLetter_Copy{&WorkflowCopy{Number: m.Number, Object: string(m.Object), Size: m.Size, Digest: fromDigest(m.Digest)}}
+		l.GetCopy().Blob, l.GetCopy().Place = fromPlace(m.Place)
 	case node.Copied:
 		l.Message = &WorkflowLetter_Copied{&WorkflowCopied{Number: m.Number, Failed: fromText(m.Failed)}}
 	case node.Which:
@@ -191,12 +193,13 @@ func WorkflowFromProto(l *WorkflowLetter) (from, to phalanx.NodeID, letter any, 
 	case *WorkflowLetter_Withdrawn:
 		letter = node.Withdrawn{Number: m.Withdrawn.GetNumber()}
 	case *WorkflowLetter_Restore:
-		letter = node.Restore{Number: m.Restore.GetNumber(), Blob: f.blob(m.Restore.GetBlob()), Object: f.object("restore.object", m.Restore.GetObject())}
+		letter = node.Restore{Number: m.Restore.GetNumber(), Place: f.place("restore.place", m.Restore.GetBlob(), m.Restore.GetPlace()),
+			Object: f.object("restore.object", m.Restore.GetObject()), Meta: f.meta("restore.meta", m.Restore.GetMeta())}
 	case *WorkflowLetter_Restored:
 		letter = node.Restored{Number: m.Restored.GetNumber(), Done: m.Restored.GetDone(), Failed: m.Restored.GetFailed(),
 			Disk: f.text("restored.disk", m.Restored.GetDisk(), phalanx.MaxIDBytes), Lost: m.Restored.GetLost()}
 	case *WorkflowLetter_Copy:
-		letter = node.Copy{Number: m.Copy.GetNumber(), Blob: f.blob(m.Copy.GetBlob()), Object: f.object("copy.object", m.Copy.GetObject()), Size: m.Copy.GetSize(), Digest: f.digest("copy.digest", m.Copy.GetDigest())}
+		letter = node.Copy{Number: m.Copy.GetNumber(), Place: f.place("copy.place", m.Copy.GetBlob(), m.Copy.GetPlace()), Object: f.object("copy.object", m.Copy.GetObject()), Size: m.Copy.GetSize(), Digest: f.digest("copy.digest", m.Copy.GetDigest())}
 	case *WorkflowLetter_Copied:
 		letter = node.Copied{Number: m.Copied.GetNumber(), Failed: m.Copied.GetFailed()}
 	case *WorkflowLetter_Which:
@@ -214,6 +217,21 @@ func WorkflowFromProto(l *WorkflowLetter) (from, to phalanx.NodeID, letter any, 
 		f.missing("letter.message")
 	}
 	return from, to, letter, f.err
+}
+
+// fromPlace returns the output whose checkpoint has a place, or the place of one that is no output's.
+func fromPlace(place string) (*WorkflowBlob, string) {
+	if b, is := node.BlobAt(place); is {
+		return fromBlob(b), ""
+	}
+	return nil, place
+}
+
+func (f *fields) place(name string, b *WorkflowBlob, place string) string {
+	if b != nil {
+		return node.PlaceOf(f.blob(b))
+	}
+	return f.text(name, place, phalanx.MaxIDBytes)
 }
 
 // places reads the places of checkpoints.

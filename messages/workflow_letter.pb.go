@@ -3290,6 +3290,8 @@ type WorkflowRestore struct {
 	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	Blob          *WorkflowBlob          `protobuf:"bytes,2,opt,name=blob,proto3" json:"blob,omitempty"`
 	Object        string                 `protobuf:"bytes,3,opt,name=object,proto3" json:"object,omitempty"`
+	Place         string                 `protobuf:"bytes,4,opt,name=place,proto3" json:"place,omitempty"` // of the checkpoint, instead of blob: it is that of an object that an output names
+	Meta          *Meta                  `protobuf:"bytes,5,opt,name=meta,proto3" json:"meta,omitempty"`   // of the object
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3343,6 +3345,20 @@ func (x *WorkflowRestore) GetObject() string {
 		return x.Object
 	}
 	return ""
+}
+
+func (x *WorkflowRestore) GetPlace() string {
+	if x != nil {
+		return x.Place
+	}
+	return ""
+}
+
+func (x *WorkflowRestore) GetMeta() *Meta {
+	if x != nil {
+		return x.Meta
+	}
+	return nil
 }
 
 type WorkflowRestored struct {
@@ -3429,6 +3445,7 @@ type WorkflowCopy struct {
 	Size          int64                  `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
 	Digest        []byte                 `protobuf:"bytes,4,opt,name=digest,proto3" json:"digest,omitempty"`
 	Number        uint64                 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"` // 0: nobody waits for the answer
+	Place         string                 `protobuf:"bytes,6,opt,name=place,proto3" json:"place,omitempty"`    // instead of blob
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3496,6 +3513,13 @@ func (x *WorkflowCopy) GetNumber() uint64 {
 		return x.Number
 	}
 	return 0
+}
+
+func (x *WorkflowCopy) GetPlace() string {
+	if x != nil {
+		return x.Place
+	}
+	return ""
 }
 
 // WorkflowCopied answers a copy that has a number.
@@ -3908,23 +3932,26 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"controller\x12\x12\n" +
 	"\x04disk\x18\x03 \x01(\bR\x04disk\"+\n" +
 	"\x11WorkflowWithdrawn\x12\x16\n" +
-	"\x06number\x18\x01 \x01(\x04R\x06number\"l\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\"\xa5\x01\n" +
 	"\x0fWorkflowRestore\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12)\n" +
 	"\x04blob\x18\x02 \x01(\v2\x15.phalanx.WorkflowBlobR\x04blob\x12\x16\n" +
-	"\x06object\x18\x03 \x01(\tR\x06object\"~\n" +
+	"\x06object\x18\x03 \x01(\tR\x06object\x12\x14\n" +
+	"\x05place\x18\x04 \x01(\tR\x05place\x12!\n" +
+	"\x04meta\x18\x05 \x01(\v2\r.phalanx.MetaR\x04meta\"~\n" +
 	"\x10WorkflowRestored\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04done\x18\x02 \x01(\bR\x04done\x12\x16\n" +
 	"\x06failed\x18\x03 \x01(\tR\x06failed\x12\x12\n" +
 	"\x04disk\x18\x04 \x01(\tR\x04disk\x12\x12\n" +
-	"\x04lost\x18\x05 \x01(\bR\x04lost\"\x95\x01\n" +
+	"\x04lost\x18\x05 \x01(\bR\x04lost\"\xab\x01\n" +
 	"\fWorkflowCopy\x12)\n" +
 	"\x04blob\x18\x01 \x01(\v2\x15.phalanx.WorkflowBlobR\x04blob\x12\x16\n" +
 	"\x06object\x18\x02 \x01(\tR\x06object\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x03R\x04size\x12\x16\n" +
 	"\x06digest\x18\x04 \x01(\fR\x06digest\x12\x16\n" +
-	"\x06number\x18\x05 \x01(\x04R\x06number\"@\n" +
+	"\x06number\x18\x05 \x01(\x04R\x06number\x12\x14\n" +
+	"\x05place\x18\x06 \x01(\tR\x05place\"@\n" +
 	"\x0eWorkflowCopied\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x16\n" +
 	"\x06failed\x18\x02 \x01(\tR\x06failed\"?\n" +
@@ -4004,6 +4031,7 @@ var file_messages_workflow_letter_proto_goTypes = []any{
 	(*WorkflowResult)(nil),      // 51: phalanx.WorkflowResult
 	(*Error)(nil),               // 52: phalanx.Error
 	(*WorkflowName)(nil),        // 53: phalanx.WorkflowName
+	(*Meta)(nil),                // 54: phalanx.Meta
 }
 var file_messages_workflow_letter_proto_depIdxs = []int32{
 	2,  // 0: phalanx.WorkflowLetter.ask:type_name -> phalanx.WorkflowAsk
@@ -4084,12 +4112,13 @@ var file_messages_workflow_letter_proto_depIdxs = []int32{
 	35, // 75: phalanx.WorkflowPage.rows:type_name -> phalanx.WorkflowRecorded
 	53, // 76: phalanx.WorkflowListed.name:type_name -> phalanx.WorkflowName
 	49, // 77: phalanx.WorkflowRestore.blob:type_name -> phalanx.WorkflowBlob
-	49, // 78: phalanx.WorkflowCopy.blob:type_name -> phalanx.WorkflowBlob
-	79, // [79:79] is the sub-list for method output_type
-	79, // [79:79] is the sub-list for method input_type
-	79, // [79:79] is the sub-list for extension type_name
-	79, // [79:79] is the sub-list for extension extendee
-	0,  // [0:79] is the sub-list for field type_name
+	54, // 78: phalanx.WorkflowRestore.meta:type_name -> phalanx.Meta
+	49, // 79: phalanx.WorkflowCopy.blob:type_name -> phalanx.WorkflowBlob
+	80, // [80:80] is the sub-list for method output_type
+	80, // [80:80] is the sub-list for method input_type
+	80, // [80:80] is the sub-list for extension type_name
+	80, // [80:80] is the sub-list for extension extendee
+	0,  // [0:80] is the sub-list for field type_name
 }
 
 func init() { file_messages_workflow_letter_proto_init() }

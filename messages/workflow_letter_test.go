@@ -21,7 +21,7 @@ var (
 	aUID      = workflow.UID{Ledger: 1, Epoch: 2, Index: 3}
 	aBlob     = workflow.Blob{Run: aUID, Task: 4, Gen: 5, Made: anAttempt}
 	anID      = workflow.AttemptID{Run: aUID, Task: 4, Attempt: anAttempt}
-	anOutput  = workflow.Output{Size: 3, Digest: [16]byte{4}, Recorded: true, Bytes: []byte("abc"), Error: "e", Names: []string{"wf/x"}}
+	anOutput  = workflow.Output{Size: 3, Digest: [16]byte{4}, Recorded: true, Bytes: []byte("abc"), Error: "e", Names: []string{"wf/x"}, Refs: 2, Weight: 5}
 	aLocated  = workflow.Located{Task: 4, Gen: 5, Made: anAttempt, Output: anOutput, Row: "run/x", Disks: []string{"d"}, Deterministic: true}
 	aFunction = workflow.Function{Name: "f", Version: 6}
 	aRunName  = workflow.Name{Run: aUID, Digest: phalanx.Digest{1}, Key: "k", State: workflow.Waiting, Why: "w", Lost: []string{"t"}, Until: 7}
@@ -63,12 +63,14 @@ var (
 		node.HaveRows{Epoch: 9, Rows: []node.OutputRow{{Key: "k", Bytes: []byte("b")}}},
 		node.Elsewhere{Number: 1, Controller: "a#1", Epoch: 9, Disk: true},
 		node.Withdrawn{Number: 1},
-		node.Restore{Number: 1, Blob: aBlob, Object: "wf/x"},
+		node.Restore{Number: 1, Place: node.PlaceOf(aBlob), Object: "wf/x", Meta: phalanx.Meta{Size: 8, DType: phalanx.Uint64, Shape: []int64{1}}},
+		node.Restore{Number: 1, Place: "wf/x/ref/y", Object: "wf/x", Meta: phalanx.Meta{Size: 8, DType: phalanx.Uint64, Shape: []int64{1}}},
 		node.Restored{Number: 1, Done: true, Failed: "f", Disk: "d", Lost: true},
 		node.Copied{Number: 1, Failed: "f"},
 		node.Which{Number: 1, Places: []string{"p"}},
 		node.These{Number: 1, Disk: "d", Places: []string{"p"}},
-		node.Copy{Number: 2, Blob: aBlob, Object: "wf/x", Size: 3, Digest: [16]byte{4}},
+		node.Copy{Number: 3, Place: "wf/x/ref/y", Object: "wf/y", Size: 3, Digest: [16]byte{4}},
+		node.Copy{Number: 2, Place: node.PlaceOf(aBlob), Object: "wf/x", Size: 3, Digest: [16]byte{4}},
 		node.Piece{Stream: 1, Offset: 2, Size: 9, Bytes: []byte("b")},
 	}
 	someCalls = []workflow.Call{

@@ -112,7 +112,7 @@ func toAttempt(m *WorkflowAttempt) workflow.Attempt {
 }
 
 func fromOutput(o workflow.Output) *WorkflowOutput {
-	return &WorkflowOutput{Size: o.Size, Digest: fromDigest(o.Digest), Recorded: o.Recorded, Bytes: o.Bytes, Error: fromText(o.Error), Names: o.Names}
+	return &WorkflowOutput{Size: o.Size, Digest: fromDigest(o.Digest), Recorded: o.Recorded, Bytes: o.Bytes, Error: fromText(o.Error), Names: o.Names, Refs: o.Refs, Weight: o.Weight}
 }
 
 // UnmarshalRecords is the inverse of MarshalRecords, for a run of so many tasks: those of its graph, and of all that tasks
@@ -254,13 +254,16 @@ func (f *fields) output(m *WorkflowOutput) workflow.Output {
 		f.missing("record.output")
 	case m.Size < 0:
 		f.bad("record.output", "the size is %d", m.Size)
+	case m.Weight < 0:
+		f.bad("record.output", "the objects that it names have %d bytes", m.Weight)
 	case len(m.Bytes) > maxOutputBytes:
 		f.bad("record.output", "it has %d bytes, more than %d", len(m.Bytes), maxOutputBytes)
 	}
 	for _, name := range m.GetNames() {
 		f.text("record.output.names", name, phalanx.MaxIDBytes)
 	}
-	return workflow.Output{Size: m.GetSize(), Digest: f.digest("record.output", m.GetDigest()), Recorded: m.GetRecorded(), Bytes: m.GetBytes(), Error: m.GetError(), Names: m.GetNames()}
+	return workflow.Output{Size: m.GetSize(), Digest: f.digest("record.output", m.GetDigest()), Recorded: m.GetRecorded(), Bytes: m.GetBytes(), Error: m.GetError(), Names: m.GetNames(),
+		Refs: m.GetRefs(), Weight: m.GetWeight()}
 }
 
 func (f *fields) signalled(m *WorkflowSignalled) workflow.Signalled {

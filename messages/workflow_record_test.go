@@ -22,7 +22,7 @@ var (
 	anAttempt   = workflow.Attempt{Epoch: 1, Number: 2}
 	someRecords = []workflow.Record{
 		workflow.Begun{Task: 1, Gen: 2, Attempt: anAttempt},
-		workflow.Ended{Task: 1, Gen: 2, Attempt: anAttempt, Output: workflow.Output{Size: 3, Digest: [16]byte{4}, Recorded: true, Bytes: []byte("abc"), Error: "e", Names: []string{"n"}}},
+		workflow.Ended{Task: 1, Gen: 2, Attempt: anAttempt, Output: workflow.Output{Size: 3, Digest: [16]byte{4}, Recorded: true, Bytes: []byte("abc"), Error: "e", Names: []string{"n"}, Refs: 2, Weight: 5}},
 		workflow.Saved{Task: 1, Gen: 2, Made: anAttempt},
 		workflow.Recovering{Set: []int{3, 1}, Loss: true},
 		workflow.Undone{Task: 1, Fence: anAttempt, Left: true},

@@ -22,6 +22,7 @@ import (
 // attempt is what a node is asked to do: to run a task, its undo or its compensation, once.
 type attempt struct {
 	run    string // the run's uid
+	uid    core.UID
 	path   string // of the task in the run: its index, behind those of the tasks that it is an expansion of
 	gen    uint32
 	kind   core.Kind
@@ -33,6 +34,8 @@ type attempt struct {
 	made     core.Attempt // objects of tasks that are not deterministic are named by it
 	number   int          // of the attempt, from 1
 	progress []byte       // of the attempt before
+
+	again func(ctx context.Context, w flow.Wish) (gone bool, err error) // has the object of a checkpoint put again; nil: nobody can
 }
 
 // supply is an argument of which the bytes may have to be got: a given, or a list.
@@ -45,8 +48,9 @@ type supply struct {
 // given is an output of another task, or a constant.
 type given struct {
 	bytes  []byte
-	object Ref    // it has the bytes, if it is not zero
-	failed string // the error of a task, which the consumer takes; "": it has none
+	object Ref           // it has the bytes, if it is not zero
+	names  *core.Located // of an output whose object lists those that it names
+	failed string        // the error of a task, which the consumer takes; "": it has none
 }
 
 // ended is how an attempt has ended.
@@ -58,6 +62,9 @@ type ended struct {
 	err     error              // nil: it has ended well
 	final   bool               // another attempt would fail as well
 	missing []phalanx.ObjectID // inputs that no node has
+	torn    []core.Blob        // inputs that name an object that no node has
+	unsaved []core.Blob        // those of torn whose checkpoint no disk has any more
+	partly  []int              // tasks of inputs that name an object that this node may not have
 	made    []Ref              // all objects of the attempt: those that nobody needs are deleted by the host
 	value   any                // the output before it was encoded
 }
@@ -96,19 +103,26 @@ func (r *runner) run(ctx context.Context, a *attempt, beat func([]byte)) ended {
 	ctx, stop := limited(ctx, a.call.Timeout)
 	defer stop()
 	life := newLife(a, r.store, beat)
+	e := r.perform(ctx, t, f, a, life)
+	life.tell(&e)
+	return e
+}
+
+// perform reads the inputs, calls a function of a task, and makes the output.
+func (r *runner) perform(ctx context.Context, t *Task, f func(c Context, in []any, out any) (any, error), a *attempt, life *life) ended {
 	in, out, err := r.inputs(ctx, t, a, life)
 	life.release() // the values are copies
 	if err != nil {
 		if ctx.Err() != nil {
 			err = reason(ctx)
 		}
-		return ended{err: err, final: errors.Is(err, phalanx.ErrInvalid), missing: life.missing}
+		return ended{err: err, final: errors.Is(err, phalanx.ErrInvalid)}
 	}
 	if ctx.Err() != nil { // it was cancelled before it began: it has no effect
 		return ended{err: reason(ctx)}
 	}
 	value, err := r.attend(ctx, a, life, func(c Context) (any, error) { return f(c, in, out) })
-	e := ended{made: life.made, missing: life.missing, value: value}
+	e := ended{value: value}
 	if err != nil {
 		e.err, e.final = r.failed(t, err), IsPermanent(err)
 		return e
@@ -215,7 +229,15 @@ func (r *runner) fetch(ctx context.Context, s supply, life *life) (argument, err
 	if err != nil {
 		return argument{}, err
 	}
-	return argument{bytes: v.Bytes()}, nil
+	if s.given.names == nil {
+		return argument{bytes: v.Bytes()}, nil
+	}
+	b, refs, err := messages.UnmarshalBundle(v.Bytes())
+	if err != nil {
+		return argument{}, err
+	}
+	life.named(*s.given.names, refs)
+	return argument{bytes: b}, nil
 }
 
 // returned is what a function has returned, or how it has ended else.
@@ -337,6 +359,10 @@ func (r *runner) encode(ctx context.Context, t *Task, a *attempt, life *life, e 
 		e.err, e.final = invalid("run", fmt.Errorf("%w: it has %d bytes, more than %d", ErrTooLarge, len(b), core.MaxReturned)), true
 		return
 	}
+	if len(refs) > 0 && !t.expands {
+		r.bundle(ctx, b, refs, life, e)
+		return
+	}
 	if len(b) <= maxInline || t.expands {
 		e.output.Recorded, e.output.Bytes = true, append([]byte(nil), b...)
 		return
@@ -350,7 +376,7 @@ func (r *runner) encode(ctx context.Context, t *Task, a *attempt, life *life, e 
 		e.err = err
 		return
 	}
-	e.object, e.made, e.output.Digest = ref, life.made, ref.digest
+	e.object, e.output.Digest = ref, ref.digest
 }
 
 // bytes encodes an output, or the workflow that a task returns, and returns the Refs in it.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/internal/durable"
+	"github.com/phalanx-go/phalanx/messages"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 )
@@ -89,14 +91,35 @@ func (l *incarnation) save(e core.SaveBlob) {
 }
 
 func (l *incarnation) write(ctx context.Context, e core.SaveBlob) error {
-	id := flow.OutputID(e.Blob, e.Deterministic)
-	l.keep(e.Blob.Run.String(), id, e.Result)
-	place := flow.PlaceOf(e.Blob)
-	if err := l.copyTo(ctx, place, id, e.Output.Size, e.Output.Digest); err != nil {
+	refs, err := l.refsOf(ctx, e)
+	if err != nil {
 		return err
 	}
-	l.keepBlob(place, e.Result)
+	l.mu.Lock()
+	all := l.has.Writings(e, refs)
+	l.mu.Unlock()
+	for _, w := range all {
+		l.keep(e.Blob.Run.String(), w.Object, e.Result)
+		if err := l.copyTo(ctx, w.Place, w.Object, w.Size, w.Digest); err != nil {
+			return err
+		}
+		l.keepBlob(w.Place, e.Result)
+	}
 	return nil
+}
+
+// refsOf returns the objects that an output names.
+func (l *incarnation) refsOf(ctx context.Context, e core.SaveBlob) (refs []flow.Ref, err error) {
+	if e.Output.Refs == 0 {
+		return nil, nil
+	}
+	v, err := l.runner.store.TryGet(ctx, flow.OutputID(e.Blob, e.Deterministic))
+	if err != nil {
+		return nil, err
+	}
+	defer v.Release()
+	_, refs, err = messages.UnmarshalBundle(v.Bytes())
+	return refs, err
 }
 
 // free deletes what the node has of runs that have ended, but for what they end with.
@@ -148,16 +171,16 @@ func (l *incarnation) copyAgain(from phalanx.NodeID, m flow.Copy) {
 	l.wait.Go(func() {
 		ctx, cancel := context.WithTimeout(l.ctx, diskWait)
 		defer cancel()
-		err := l.copyTo(ctx, flow.PlaceOf(m.Blob), m.Object, m.Size, m.Digest)
+		err := l.copyTo(ctx, m.Place, m.Object, m.Size, m.Digest)
 		if m.Number != 0 {
 			l.drop(m.Object) // its node may have ended
 		}
 		if err != nil {
-			l.o.settings.Log.Warnf("the checkpoint %s cannot be written for node %s: %v", flow.PlaceOf(m.Blob), from, err)
+			l.o.settings.Log.Warnf("the checkpoint %s cannot be written for node %s: %v", m.Place, from, err)
 			answer(err.Error())
 			return
 		}
-		l.keepBlob(flow.PlaceOf(m.Blob), true)
+		l.keepBlob(m.Place, true)
 		answer("")
 	})
 }
@@ -191,11 +214,11 @@ func (l *incarnation) putAgain(from phalanx.NodeID, m flow.Restore) {
 	l.wait.Go(func() {
 		ctx, cancel := context.WithTimeout(l.ctx, diskWait)
 		defer cancel()
-		place := flow.PlaceOf(m.Blob)
+		place := m.Place
 		b, err := l.o.disk.Open(place)
 		if err == nil {
-			err = errors.Join(nodeStore{l.o.node}.PutAgain(ctx, m.Object, b, b.Size, b.Digest), b.Close())
-			l.keep(m.Blob.Run.String(), m.Object, true)
+			err = errors.Join(nodeStore{l.o.node}.PutAgain(ctx, m.Object, b, b.Size, b.Digest, m.Meta), b.Close())
+			l.keep(flow.RunOf(place), m.Object, true)
 		}
 		switch {
 		case err == nil:
@@ -265,10 +288,9 @@ const slotWait = time.Second
 
 // putBack has the object of a checkpoint put again. gone says that no disk has the checkpoint any more. It calls late, if that
 // is not nil, when it takes long.
-func putBack(ctx context.Context, root *actor.RootContext, pid *actor.PID, run core.UID, l core.Located, late func()) (gone bool, err error) {
+func putBack(ctx context.Context, root *actor.RootContext, pid *actor.PID, wish flow.Wish, late func()) (gone bool, err error) {
 	done := make(chan flow.Granted, 1)
-	m := &restoring{done: done, wish: flow.Wish{Blob: core.Blob{Run: run, Task: l.Task, Gen: l.Gen, Made: l.Made}, Object: givenOf(run, l).object.id,
-		Size: l.Output.Size, Digest: l.Output.Digest, Disks: l.Disks}}
+	m := &restoring{done: done, wish: wish}
 	root.Send(pid, m)
 	var takesLong <-chan time.Time
 	if late != nil {
@@ -291,12 +313,7 @@ func putBack(ctx context.Context, root *actor.RootContext, pid *actor.PID, run c
 
 // bring has the inputs of an order put again that are saved, and that no node has in memory any more. It returns those of
 // which no disk has the checkpoint any more. An attempt that waits for long, since a disk is away, has no slot meanwhile.
-func (l *incarnation) bring(ctx context.Context, o core.Order) (unsaved []core.Blob, all error) {
-	waits := false
-	late := func() {
-		waits = true
-		l.tell(core.AttemptWaits{ID: o.ID, On: true})
-	}
+func (l *incarnation) bring(ctx context.Context, o core.Order, again func(context.Context, flow.Wish) (gone bool, err error)) (unsaved []core.Blob, all error) {
 	add := func(in core.Located) {
 		g := givenOf(o.ID.Run, in)
 		if g.object.IsZero() || len(in.Disks) == 0 {
@@ -310,9 +327,9 @@ func (l *incarnation) bring(ctx context.Context, o core.Order) (unsaved []core.B
 		if !gone(err) {
 			return
 		}
-		lost, err := putBack(ctx, l.o.node.System().Root, l.o.pid, o.ID.Run, in, late)
+		lost, err := again(ctx, flow.WishOf(o.ID.Run, in))
 		if lost {
-			unsaved = append(unsaved, core.Blob{Run: o.ID.Run, Task: in.Task, Gen: in.Gen, Made: in.Made})
+			unsaved = append(unsaved, flow.BlobOf(o.ID.Run, in))
 		}
 		all = errors.Join(all, err)
 	}
@@ -322,8 +339,29 @@ func (l *incarnation) bring(ctx context.Context, o core.Order) (unsaved []core.B
 	if o.Output != nil {
 		add(*o.Output)
 	}
-	if waits {
-		l.tell(core.AttemptWaits{ID: o.ID})
-	}
 	return unsaved, all
+}
+
+// again returns what has the objects of checkpoints put again for an attempt, which may ask for several at once.
+func (l *incarnation) again(id core.AttemptID) func(context.Context, flow.Wish) (gone bool, err error) {
+	var mu sync.Mutex
+	waits := 0
+	add := func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if waits += n; waits == 0 || waits == 1 && n == 1 {
+			l.tell(core.AttemptWaits{ID: id, On: waits > 0})
+		}
+	}
+	return func(ctx context.Context, w flow.Wish) (bool, error) {
+		late := false
+		gone, err := putBack(ctx, l.o.node.System().Root, l.o.pid, w, func() {
+			late = true
+			add(1)
+		})
+		if late {
+			add(-1)
+		}
+		return gone, err
+	}
 }

@@ -46,7 +46,7 @@ func (r *runner) reduce(ctx context.Context, a *attempt) ended {
 		e.err = fmt.Errorf("%s: %w", a.call, e.err)
 		e.final = e.final || errors.Is(e.err, phalanx.ErrInvalid) || errors.Is(e.err, phalanx.ErrMismatch)
 	}
-	e.made, e.missing = append(life.made, e.made...), append(life.missing, e.missing...)
+	life.tell(&e)
 	return e
 }
 

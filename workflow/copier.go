@@ -117,8 +117,7 @@ func (l *incarnation) lay(e flow.CopyTo) {
 			return
 		}
 		defer l.drop(id)
-		blob, _ := flow.BlobAt(e.Place) // it was one of them
-		o.post(e.To, flow.Copy{Number: e.Number, Blob: blob, Object: id, Size: size, Digest: digest})
+		o.post(e.To, flow.Copy{Number: e.Number, Place: e.Place, Object: id, Size: size, Digest: digest})
 		o.tellCopier(flow.Laid{Number: e.Number, Size: size})
 		<-ctx.Done()
 	})

@@ -125,7 +125,8 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 	for id := range inputs {
 		l.keep(a.run, id, false)
 	}
-	unsaved, err := l.bring(ctx, o)
+	a.again = l.again(o.ID)
+	unsaved, err := l.bring(ctx, o, a.again)
 	if len(unsaved) > 0 { // it does not begin
 		ev.Failed, ev.Missing, ev.Unsaved = err.Error(), unsaved, unsaved
 		return ev
@@ -158,10 +159,13 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 				ev.Missing = append(ev.Missing, b)
 			}
 		}
+		ev.Missing, ev.Unsaved = append(ev.Missing, e.torn...), e.unsaved
 		return ev
 	}
 	for _, b := range inputs { // this node has copies now
-		l.tell(core.Stored{Blob: b})
+		if !slices.Contains(e.partly, b.Task) {
+			l.tell(core.Stored{Blob: b})
+		}
 	}
 	return ev
 }
@@ -187,7 +191,7 @@ func attemptOf(o core.Order) (*attempt, error) {
 	if o.Kind == core.TakeBack {
 		fence = o.Fence
 	}
-	a := &attempt{run: o.ID.Run.String(), path: strconv.Itoa(o.ID.Task), gen: o.Gen, kind: o.Kind, call: job.Call, made: o.Made, number: o.Attempts + 1, progress: o.Progress,
+	a := &attempt{run: o.ID.Run.String(), uid: o.ID.Run, path: strconv.Itoa(o.ID.Task), gen: o.Gen, kind: o.Kind, call: job.Call, made: o.Made, number: o.Attempts + 1, progress: o.Progress,
 		fence: Fence{Generation: o.Generation, Term: fence.Epoch, Attempt: fence.Number}}
 	a.call.Name, a.call.Version = o.Function.Name, o.Function.Version
 	g := &messages.Graph{Constants: job.Constants, Tasks: []messages.GraphTask{{Inputs: job.Args}}}
@@ -208,7 +212,7 @@ func inputsOf(o core.Order) map[phalanx.ObjectID]core.Blob {
 			if all == nil {
 				all = map[phalanx.ObjectID]core.Blob{}
 			}
-			all[g.object.id] = core.Blob{Run: o.ID.Run, Task: l.Task, Gen: l.Gen, Made: l.Made}
+			all[g.object.id] = flow.BlobOf(o.ID.Run, l)
 		}
 	}
 	for _, l := range o.Inputs {

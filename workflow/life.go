@@ -45,10 +45,17 @@ type life struct {
 	missing []phalanx.ObjectID
 	lacks   map[phalanx.ObjectID]bool // those of missing
 	views   map[*storenode.View]bool  // not released: the end does it
+
+	sources *flow.Sources
+	bundles []int                             // tasks of the inputs in sources
+	metas   map[phalanx.ObjectID]phalanx.Meta // of objects that the attempt has made or read
+	torn    []core.Blob                       // inputs that name an object that no node has
+	unsaved []core.Blob                       // those of them whose checkpoint is gone
 }
 
 func newLife(a *attempt, store objects, beat func([]byte)) *life {
-	return &life{key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]bool{}, lacks: map[phalanx.ObjectID]bool{}, views: map[*storenode.View]bool{}}
+	return &life{key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]bool{}, lacks: map[phalanx.ObjectID]bool{}, views: map[*storenode.View]bool{},
+		sources: flow.NewSources(a.uid), metas: map[phalanx.ObjectID]phalanx.Meta{}}
 }
 
 // keyOf returns the key of an attempt (workflow specification 1.2): that of a task with an undo has the generation, since the effect counts anew
@@ -147,7 +154,11 @@ func (l *life) beaten(progress []byte) error {
 
 // get returns a view, which the end of the attempt releases.
 func (l *life) get(ctx context.Context, r Ref) (*storenode.View, error) {
-	v, err := l.store.TryGet(ctx, r.id)
+	var v *storenode.View
+	err := l.orAgain(ctx, r.id, func() (err error) {
+		v, err = l.store.TryGet(ctx, r.id)
+		return err
+	})
 	if err == nil && (v.Info().Digest != r.digest || v.Meta().Size != r.size) {
 		v.Release()
 		return nil, &phalanx.Error{Op: "get", Object: r.id, Kind: phalanx.ErrMismatch, Err: errors.New("the object has other bytes than its Ref says")}
@@ -155,12 +166,9 @@ func (l *life) get(ctx context.Context, r Ref) (*storenode.View, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
-		if gone(err) && !l.lacks[r.id] { // a task may ask again and again
-			l.lacks[r.id] = true
-			l.missing = append(l.missing, r.id)
-		}
 		return nil, err
 	}
+	l.metas[r.id] = v.Meta()
 	if l.over {
 		v.Release()
 		return nil, &phalanx.Error{Op: "get", Object: r.id, Kind: phalanx.ErrClosed, Err: ErrEnded}
@@ -197,6 +205,7 @@ func (l *life) put(ctx context.Context, name string, data []byte, meta phalanx.M
 		l.refs[r] = true
 		l.made = append(l.made, r)
 	}
+	l.metas[id] = info.Meta
 	return r, nil
 }
 

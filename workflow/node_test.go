@@ -16,6 +16,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/internal/poll"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
 )
 
 // nodes returns nodes of a cluster in this process, which leave when the test ends.
@@ -154,10 +155,10 @@ func TestRefsInStructs(t *testing.T) {
 		ids = append(ids, string(r.ID()))
 	}
 	slices.Sort(ids)
-	if fmt.Sprint(ids) != "[wf/r/7/2/2.3/one wf/r/7/2/2.3/two]" || len(e.made) != 3 {
+	if fmt.Sprint(ids) != "[wf/r/7/2/2.3/one wf/r/7/2/2.3/two]" || len(e.made) != 4 || e.output.Refs != 2 || e.output.Weight != 17 { // the output is an object, which lists them
 		t.Errorf("%v, made %v", ids, e.made)
 	}
-	if e := b.on(all[1]).ok(b.of(open.Bind(pack.Bind()), given{bytes: e.output.Bytes})); string(e.output.Bytes) != `"1[2 3]"` {
+	if e := b.on(all[1]).ok(b.of(open.Bind(pack.Bind()), given{object: e.object, names: &core.Located{Output: e.output}})); string(e.output.Bytes) != `"1[2 3]"` {
 		t.Errorf("%s", e.output.Bytes)
 	}
 }

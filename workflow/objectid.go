@@ -8,7 +8,11 @@ import (
 // givenOf returns an input of an attempt: its bytes, or its object.
 func givenOf(run core.UID, l core.Located) given {
 	if id := flow.InputID(run, l); id != "" {
-		return given{object: Ref{id: id, size: l.Output.Size, digest: l.Output.Digest}}
+		g := given{object: Ref{id: id, size: l.Output.Size, digest: l.Output.Digest}}
+		if l.Output.Refs > 0 {
+			g.names = &l
+		}
+		return g
 	}
 	if l.Output.Error != "" {
 		return given{failed: l.Output.Error}

@@ -21,6 +21,8 @@ type objects interface {
 	Put(ctx context.Context, id phalanx.ObjectID, data []byte, meta phalanx.Meta) (storenode.Info, error)
 	// TryGet returns a view, which the caller releases; ErrNotFound if nobody has put the object.
 	TryGet(ctx context.Context, id phalanx.ObjectID) (*storenode.View, error)
+	// Look returns what an object holds. If no node has it any more the error is one of gone.
+	Look(ctx context.Context, id phalanx.ObjectID) (phalanx.Meta, error)
 }
 
 // nodeStore is the store of a node.
@@ -36,10 +38,19 @@ func (s nodeStore) Put(ctx context.Context, id phalanx.ObjectID, data []byte, me
 	return i, err
 }
 
-// PutAgain makes the object of a checkpoint again. It has the elements that the directory knows of the object, if it does.
-func (s nodeStore) PutAgain(ctx context.Context, id phalanx.ObjectID, from io.Reader, size int64, digest phalanx.Digest) error {
-	var meta phalanx.Meta
-	if at, err := s.Stat(ctx, id); err == nil && at.Meta.Size == size {
+// Look implements objects.
+func (s nodeStore) Look(ctx context.Context, id phalanx.ObjectID) (phalanx.Meta, error) {
+	at, err := s.Stat(ctx, id)
+	if err == nil && at.State == directory.Lost {
+		err = &phalanx.Error{Op: "get", Object: id, Kind: phalanx.ErrLost, Err: errLost}
+	}
+	return at.Meta, err
+}
+
+// PutAgain makes the object of a checkpoint again. It has the elements that meta says, or without any those that the directory knows of
+// the object, if it does.
+func (s nodeStore) PutAgain(ctx context.Context, id phalanx.ObjectID, from io.Reader, size int64, digest phalanx.Digest, meta phalanx.Meta) error {
+	if at, err := s.Stat(ctx, id); err == nil && arrayOf(meta) == nil && at.Meta.Size == size {
 		meta = at.Meta
 	}
 	_, err := s.PutReader(ctx, id, from, size, arrayOf(meta)...)
@@ -121,6 +132,15 @@ func (m *memory) TryGet(ctx context.Context, id phalanx.ObjectID) (*storenode.Vi
 		return nil, &phalanx.Error{Op: "get", Object: id, Kind: phalanx.ErrNotFound, Err: fmt.Errorf("nobody has put it")}
 	}
 	return storenode.NewView(o.info, slices.Clone(o.data), unheld{}), nil
+}
+
+// Look implements objects.
+func (m *memory) Look(ctx context.Context, id phalanx.ObjectID) (phalanx.Meta, error) {
+	v, err := m.TryGet(ctx, id)
+	if err != nil {
+		return phalanx.Meta{}, err
+	}
+	return v.Meta(), nil
 }
 
 // unheld is the holder of bytes that the collector keeps.

@@ -22,14 +22,14 @@ func TestAnOutputIsTheSameAsAnArrayAndAsBytes(t *testing.T) {
 	if _, err := s.Put(within(t), "made", data, array); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.PutAgain(within(t), "made", bytes.NewReader(data), 200_000, digest); err != nil {
+	if err := s.PutAgain(within(t), "made", bytes.NewReader(data), 200_000, digest, phalanx.Meta{}); err != nil {
 		t.Errorf("the checkpoint of an array that is there: %v", err)
 	}
-	if err := s.PutAgain(within(t), "made", bytes.NewReader(other), 200_000, dataplane.DigestBytes(other)); !errors.Is(err, phalanx.ErrExists) {
+	if err := s.PutAgain(within(t), "made", bytes.NewReader(other), 200_000, dataplane.DigestBytes(other), phalanx.Meta{}); !errors.Is(err, phalanx.ErrExists) {
 		t.Errorf("the checkpoint has other bytes than the object: %v", err)
 	}
 
-	if err := s.PutAgain(within(t), "again", bytes.NewReader(data), 200_000, digest); err != nil {
+	if err := s.PutAgain(within(t), "again", bytes.NewReader(data), 200_000, digest, phalanx.Meta{}); err != nil {
 		t.Fatal(err)
 	}
 	i, err := s.Put(within(t), "again", data, array)
@@ -54,7 +54,7 @@ func TestALostArrayIsPutAgainAsAnArray(t *testing.T) {
 	if err := s.Watch(within(t), "x", func(at cluster.Locations) bool { return at.State != "lost" }); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.PutAgain(within(t), "x", bytes.NewReader(data), 200_000, made.Digest); err != nil {
+	if err := s.PutAgain(within(t), "x", bytes.NewReader(data), 200_000, made.Digest, phalanx.Meta{}); err != nil {
 		t.Fatal(err)
 	}
 	at, err := s.Stat(within(t), "x")

@@ -77,7 +77,8 @@ type RunError struct {
 // Error returns why the run has failed.
 func (e *RunError) Error() string { return "the run has failed: " + e.Why }
 
-// Result waits until the run has ended, and returns its result. If it has failed the error is of kind ErrFailed, with a
+// Result waits until the run has ended, and returns its result. It has objects put again that Refs in the result name, and of which only
+// checkpoints are left. If it has failed the error is of kind ErrFailed, with a
 // *RunError. Result waits as long as ctx allows; a context without a deadline waits while some controller
 // answers.
 func (r Run[R]) Result(ctx context.Context) (R, error) {
@@ -112,29 +113,3 @@ func (r Run[R]) Result(ctx context.Context) (R, error) {
 	return v.(R), nil
 }
 
-// bytes returns the bytes of an output, which are valid until they are released.
-func (r Run[R]) bytes(ctx context.Context, l core.Located) ([]byte, func(), error) {
-	g := givenOf(r.uid, l)
-	if g.object.IsZero() {
-		return g.bytes, func() {}, nil
-	}
-	store := nodeStore{r.node}
-	pid, ok := r.node.Service(Name)
-	if ok {
-		r.node.System().Root.Send(pid, resulting{r.uid, g.object.id})
-	}
-	v, err := store.TryGet(ctx, g.object.id)
-	if err != nil && gone(err) {
-		if !ok {
-			return nil, nil, err
-		}
-		if _, err := putBack(ctx, r.node.System().Root, pid, r.uid, l, nil); err != nil {
-			return nil, nil, err
-		}
-		v, err = store.TryGet(ctx, g.object.id)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	return v.Bytes(), v.Release, nil
-}

@@ -31,7 +31,10 @@ func OutputID(b core.Blob, deterministic bool) phalanx.ObjectID {
 // PlaceOf returns the place of a checkpoint among the blobs of a disk.
 func PlaceOf(b core.Blob) string { return string(OutputID(b, false)) }
 
-// BlobAt returns the checkpoint that has a place.
+// PlaceOfRef returns the place of a checkpoint of an object that outputs of a run name. Objects with the same bytes have one.
+func PlaceOfRef(run string, r Ref) string { return "wf/" + run + "/ref/" + r.Digest.String() }
+
+// BlobAt returns the output whose checkpoint has a place; false: it is that of an object that outputs name.
 func BlobAt(place string) (b core.Blob, is bool) {
 	parts := strings.Split(place, "/")
 	if len(parts) != 6 {
@@ -75,34 +78,38 @@ func NewBelongings() *Belongings {
 	return &Belongings{objects: map[string]map[phalanx.ObjectID]bool{}, blobs: map[string]map[string]bool{}}
 }
 
-// Object notes an object of a run. last says that the run ends with it.
+// Object notes an object of a run. last says that the run ends with it. What a caller has passed to the run is not the run's to
+// delete.
 func (b *Belongings) Object(run string, id phalanx.ObjectID, last bool) {
+	if RunOf(string(id)) != run {
+		return
+	}
 	if b.objects[run] == nil {
 		b.objects[run] = map[phalanx.ObjectID]bool{}
 	}
 	b.objects[run][id] = b.objects[run][id] || last
 }
 
-// Blob notes a checkpoint on the disk.
+// Blob notes a checkpoint on the disk. One of several outputs is the last if it is that of one of them.
 func (b *Belongings) Blob(place string, last bool) {
-	run := runOf(place)
+	run := RunOf(place)
 	if b.blobs[run] == nil {
 		b.blobs[run] = map[string]bool{}
 	}
-	b.blobs[run][place] = last
+	b.blobs[run][place] = b.blobs[run][place] || last
 }
 
 // Found notes a checkpoint that was on the disk before. Whether the run ends with it is not known any more: it stays until the
 // run is forgotten. A checkpoint of which more is known stays as it is.
 func (b *Belongings) Found(place string) {
-	if _, known := b.blobs[runOf(place)][place]; !known {
+	if _, known := b.blobs[RunOf(place)][place]; !known {
 		b.Blob(place, true)
 	}
 }
 
 // NoBlob forgets a checkpoint that is not on the disk any more.
 func (b *Belongings) NoBlob(place string) {
-	run := runOf(place)
+	run := RunOf(place)
 	if delete(b.blobs[run], place); len(b.blobs[run]) == 0 {
 		delete(b.blobs, run)
 	}
@@ -120,7 +127,7 @@ func (b *Belongings) Places() (all []string) {
 // Has returns those of these checkpoints that are on the disk.
 func (b *Belongings) Has(places []string) (have []string) {
 	for _, p := range places {
-		if _, is := b.blobs[runOf(p)][p]; is {
+		if _, is := b.blobs[RunOf(p)][p]; is {
 			have = append(have, p)
 		}
 	}
@@ -171,8 +178,8 @@ func drop[K ~string](all map[string]map[K]bool, r core.Released) (gone []K) {
 	return gone
 }
 
-// runOf returns the run of a place.
-func runOf(place string) (uid string) {
+// RunOf returns the run of a place.
+func RunOf(place string) (uid string) {
 	rest, ok := strings.CutPrefix(place, "wf/")
 	if !ok {
 		return ""

@@ -53,8 +53,9 @@ type (
 	// Restore asks a node to make an object of a checkpoint on its disk again. Restored answers it.
 	Restore struct {
 		Number uint64
-		Blob   core.Blob
+		Place  string // of the checkpoint
 		Object phalanx.ObjectID
+		Meta   phalanx.Meta // of the object, without its size; of an output that of bytes
 	}
 
 	// Restored says whether the object is there again. Not Done and without Failed: the node has no such checkpoint.
@@ -70,7 +71,7 @@ type (
 	// zero; else the disk has lost the checkpoint, and the next node that needs it sends another one.
 	Copy struct {
 		Number uint64
-		Blob   core.Blob
+		Place  string
 		Object phalanx.ObjectID
 		Size   int64
 		Digest phalanx.Digest

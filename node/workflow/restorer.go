@@ -11,7 +11,6 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/agenda"
 	"github.com/phalanx-go/phalanx/protocol/retry"
-	core "github.com/phalanx-go/phalanx/protocol/workflow"
 )
 
 // Restorer has objects put again of which only checkpoints are left, for the attempts and the clients of this node. It asks
@@ -56,8 +55,9 @@ type (
 	// Wish asks for an object. It ends with Granted, or with Unwished. The host gives each another number.
 	Wish struct {
 		Number uint64
-		Blob   core.Blob
+		Place  string // of the checkpoint
 		Object phalanx.ObjectID
+		Meta   phalanx.Meta // of the object; without size for an output, of which only its bytes are known
 		Size   int64
 		Digest phalanx.Digest
 		Disks  []string // that have the checkpoint, as far as is known; without any the members' answers decide
@@ -151,7 +151,7 @@ func (r *Restorer) ask(w *wish) {
 		return
 	}
 	for _, n := range to {
-		r.out = append(r.out, AskFor{To: n, Restore: Restore{Number: w.Number, Blob: w.Blob, Object: w.Object}})
+		r.out = append(r.out, AskFor{To: n, Restore: Restore{Number: w.Number, Place: w.Place, Object: w.Object, Meta: w.Meta}})
 	}
 	w.sent.Sent(r.now)
 	r.due.Set(w, w.sent.At(restoreAgain))
@@ -182,7 +182,7 @@ func (r *Restorer) answered(ev Answered) {
 	case ev.Restored.Done:
 		for _, n := range w.losers {
 			if slices.Contains(r.members, n) {
-				r.out = append(r.out, SendCopy{To: n, Copy: Copy{Blob: w.Blob, Object: w.Object, Size: w.Size, Digest: w.Digest}})
+				r.out = append(r.out, SendCopy{To: n, Copy: Copy{Place: w.Place, Object: w.Object, Size: w.Size, Digest: w.Digest}})
 			}
 		}
 		r.grant(w, nil, false)

@@ -73,7 +73,8 @@ func (c *Controller) knowsLimits() bool { return len(c.recorded) == 0 }
 func (h *hosted) prefers(v int) (m *member) {
 	largest := int64(largeInput - 1)
 	for _, p := range h.run.x.parents(v) {
-		if size := h.run.located(int(p)).Output.Size; size > largest {
+		o := h.run.located(int(p)).Output
+		if size := max(o.Size, o.Weight); size > largest {
 			if has := h.holder(int(p)); has != nil && !has.left {
 				m, largest = has, size
 			}
@@ -191,7 +192,7 @@ func (c *Controller) reported(m *member, r Report) {
 	if r.Output.Names = sound(r.Output.Names); !f.run.run.isResult(v) {
 		r.Output.Names = nil
 	}
-	if len(r.Output.Bytes) > MaxRecorded {
+	if len(r.Output.Bytes) > MaxRecorded || r.Output.Refs > 0 {
 		r.Output.Recorded = false
 	}
 	if !r.Output.Recorded {

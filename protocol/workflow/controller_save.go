@@ -40,7 +40,7 @@ func (c *Controller) saveMore() {
 		c.saves[s.blob] = s
 		s.asked = map[*member]*sending{}
 		s.left = len(to)
-		c.saveEnds.Set(s, c.now+saveWait+time.Duration(s.run.run.located(s.blob.Task).Output.Size/slowestDisk)*time.Second)
+		c.saveEnds.Set(s, c.now+saveWait+s.run.run.located(s.blob.Task).Output.writing())
 		for _, m := range to {
 			m.saves[s.blob] = s
 			s.run.uses(m)
@@ -49,6 +49,12 @@ func (c *Controller) saveMore() {
 				Deterministic: s.run.run.x.Tasks[s.blob.Task].Deterministic})
 		}
 	}
+}
+
+// writing returns how long a slow disk takes to write an output.
+func (o Output) writing() time.Duration {
+	seconds := o.Size/slowestDisk + o.Weight/slowestDisk
+	return min(time.Duration(min(seconds, mostSaving))*time.Second+time.Duration(o.Refs)*slowestFile, mostSaving*time.Second)
 }
 
 func withoutBytes(o Output) Output {

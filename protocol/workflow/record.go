@@ -100,6 +100,11 @@ type Output struct {
 	Bytes    []byte // at most 64 KB
 	Error    string // of a task whose consumer takes its error
 
+	// Refs counts the objects that Refs in the output name, and Weight their bytes. Such an output is an object always, which lists
+	// them. It is there if they are, and saved once they are.
+	Refs   uint32
+	Weight int64
+
 	// Names says how the ids of the objects begin that a result of the run names: they stay until the run is forgotten.
 	Names []string
 }

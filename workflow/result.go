@@ -1,0 +1,72 @@
+package workflow
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/messages"
+	flow "github.com/phalanx-go/phalanx/node/workflow"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
+)
+
+// resultReader reads an output with which a run has ended.
+type resultReader struct {
+	node *cluster.Node
+	pid  *actor.PID // of the service; nil: this node has none
+	run  core.UID
+}
+
+// bytes returns the bytes of an output, which are valid until they are released.
+func (r Run[R]) bytes(ctx context.Context, l core.Located) ([]byte, func(), error) {
+	g := givenOf(r.uid, l)
+	if g.object.IsZero() {
+		return g.bytes, func() {}, nil
+	}
+	rr := resultReader{node: r.node, run: r.uid}
+	rr.pid, _ = r.node.Service(Name)
+	return rr.read(ctx, g, l)
+}
+
+func (r resultReader) read(ctx context.Context, g given, l core.Located) ([]byte, func(), error) {
+	store := nodeStore{r.node}
+	v, err := store.TryGet(ctx, g.object.id)
+	if err = r.orAgain(ctx, err, flow.WishOf(r.run, l)); err == nil && v == nil {
+		v, err = store.TryGet(ctx, g.object.id)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if g.names == nil {
+		return v.Bytes(), v.Release, nil
+	}
+	defer v.Release()
+	b, refs, err := messages.UnmarshalBundle(v.Bytes())
+	if err != nil {
+		return nil, nil, err
+	}
+	named := flow.NewSources(r.run)
+	named.Add(l, refs)
+	for _, ref := range refs {
+		_, err := store.Look(ctx, ref.Object)
+		if err = r.orAgain(ctx, err, named.Namings(ref.Object)[0].Wish); err != nil {
+			return nil, nil, fmt.Errorf("the result names the object %s: %w", ref.Object, err)
+		}
+	}
+	return b, func() {}, nil
+}
+
+// orAgain has an object put again if a read says that it is gone. The node notes what it has of the run, so that that goes with it.
+func (r resultReader) orAgain(ctx context.Context, read error, w flow.Wish) error {
+	if r.pid == nil {
+		return read
+	}
+	r.node.System().Root.Send(r.pid, resulting{r.run, w.Object})
+	if read == nil || !gone(read) || len(w.Disks) == 0 {
+		return read
+	}
+	_, err := putBack(ctx, r.node.System().Root, r.pid, w, nil)
+	return err
+}
