@@ -35,6 +35,7 @@ type attempt struct {
 	number   int          // of the attempt, from 1
 	progress []byte       // of the attempt before
 
+	keeps func(id phalanx.ObjectID)                                     // notes that the node gets a copy of an object; nil: nobody needs to know
 	again func(ctx context.Context, w flow.Wish) (gone bool, err error) // has the object of a checkpoint put again; nil: nobody can
 }
 

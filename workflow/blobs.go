@@ -91,6 +91,7 @@ func (l *incarnation) save(e core.SaveBlob) {
 }
 
 func (l *incarnation) write(ctx context.Context, e core.SaveBlob) error {
+	l.keep(e.Blob.Run.String(), flow.OutputID(e.Blob, e.Deterministic), e.Result) // a read makes a copy
 	refs, err := l.refsOf(ctx, e)
 	if err != nil {
 		return err

@@ -125,7 +125,7 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 	for id := range inputs {
 		l.keep(a.run, id, false)
 	}
-	a.again = l.again(o.ID)
+	a.again, a.keeps = l.again(o.ID), func(id phalanx.ObjectID) { l.keep(a.run, id, false) }
 	unsaved, err := l.bring(ctx, o, a.again)
 	if len(unsaved) > 0 { // it does not begin
 		ev.Failed, ev.Missing, ev.Unsaved = err.Error(), unsaved, unsaved

@@ -13,6 +13,7 @@ import (
 	flow "github.com/phalanx-go/phalanx/node/workflow"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 	"github.com/phalanx-go/phalanx/storenode"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
 // Bounds of what an attempt makes.
@@ -40,7 +41,7 @@ type life struct {
 	over    bool
 	beats   func()       // called at each Beat, under mu
 	refs    map[Ref]bool // that the task was given or has made
-	names   map[string]bool
+	names   map[string]phalanx.Digest
 	made    []Ref
 	missing []phalanx.ObjectID
 	lacks   map[phalanx.ObjectID]bool // those of missing
@@ -54,7 +55,7 @@ type life struct {
 }
 
 func newLife(a *attempt, store objects, beat func([]byte)) *life {
-	return &life{key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]bool{}, lacks: map[phalanx.ObjectID]bool{}, views: map[*storenode.View]bool{},
+	return &life{key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]phalanx.Digest{}, lacks: map[phalanx.ObjectID]bool{}, views: map[*storenode.View]bool{},
 		sources: flow.NewSources(a.uid), metas: map[phalanx.ObjectID]phalanx.Meta{}}
 }
 
@@ -154,6 +155,9 @@ func (l *life) beaten(progress []byte) error {
 
 // get returns a view, which the end of the attempt releases.
 func (l *life) get(ctx context.Context, r Ref) (*storenode.View, error) {
+	if l.a.keeps != nil {
+		l.a.keeps(r.id)
+	}
 	var v *storenode.View
 	err := l.orAgain(ctx, r.id, func() (err error) {
 		v, err = l.store.TryGet(ctx, r.id)
@@ -186,14 +190,14 @@ func gone(err error) bool {
 
 // put makes an object of the attempt.
 func (l *life) put(ctx context.Context, name string, data []byte, meta phalanx.Meta) (Ref, error) {
-	l.mu.Lock()
-	if len(l.names) >= maxPuts && !l.names[name] && name[0] != '.' {
-		l.mu.Unlock()
-		return Ref{}, invalid("put", fmt.Errorf("the attempt has made %d objects already", maxPuts))
-	}
-	l.names[name] = true
-	l.mu.Unlock()
 	id := phalanx.ObjectID(l.prefix + name)
+	if name[0] != '.' {
+		d := dataplane.DigestBytes(data)
+		id = flow.NamedID(l.a.run, l.a.path, l.a.gen, l.a.made, l.a.call.Deterministic, d, name)
+		if err := l.name(id, name, d); err != nil {
+			return Ref{}, err
+		}
+	}
 	info, err := l.store.Put(ctx, id, data, meta)
 	if err != nil {
 		return Ref{}, l.unlike(id, err)
@@ -209,6 +213,25 @@ func (l *life) put(ctx context.Context, name string, data []byte, meta phalanx.M
 	return r, nil
 }
 
+// name takes a name for an object.
+func (l *life) name(id phalanx.ObjectID, name string, d phalanx.Digest) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	old, is := l.names[name]
+	switch {
+	case is && old != d:
+		return errOtherBytes(id)
+	case !is && len(l.names) >= maxPuts:
+		return invalid("put", fmt.Errorf("the attempt has made %d objects already", maxPuts))
+	}
+	l.names[name] = d
+	return nil
+}
+
+func errOtherBytes(id phalanx.ObjectID) error {
+	return &phalanx.Error{Op: "put", Object: id, Kind: phalanx.ErrExists, Err: errors.New("the attempt has put other bytes under this name before")}
+}
+
 // unlike says what it means that an object has other bytes than those that were put before.
 func (l *life) unlike(id phalanx.ObjectID, err error) error {
 	if !errors.Is(err, phalanx.ErrExists) {
@@ -217,7 +240,7 @@ func (l *life) unlike(id phalanx.ObjectID, err error) error {
 	if l.a.call.Deterministic {
 		return Permanent(&phalanx.Error{Op: "put", Object: id, Kind: phalanx.ErrMismatch, Err: fmt.Errorf("%w: %s", ErrNotDeterministic, l.a.call)})
 	}
-	return &phalanx.Error{Op: "put", Object: id, Kind: phalanx.ErrExists, Err: errors.New("the attempt has put other bytes under this name before")}
+	return errOtherBytes(id)
 }
 
 // checkPutName says what is wrong with the name of an object.

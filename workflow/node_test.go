@@ -213,13 +213,19 @@ func TestDeterministicTaskThatIsNot(t *testing.T) {
 		if large {
 			return bytes.Repeat([]byte{byte(calls)}, maxInline+1), nil
 		}
-		_, err := c.Put("x", []byte{byte(calls)})
-		return nil, err
+		return nil, nil
 	}).With(Deterministic, NoEffect)
-	b := benchOf(t, f).on(n)
+	named := Func1("f", 2, func(c Context, _ bool) (Ref, error) {
+		calls++
+		return c.Put("x", []byte{byte(calls)})
+	}).With(Deterministic, NoEffect)
+	b := benchOf(t, f, named).on(n)
 	for i, large := range []bool{false, true} {
 		calls = 0
 		a := b.of(f.Bind(Value(large)))
+		if !large {
+			a = b.of(named.Bind(Value(large)))
+		}
 		a.path = fmt.Sprint(i)
 		b.ok(a)
 		calls = 0
@@ -227,7 +233,7 @@ func TestDeterministicTaskThatIsNot(t *testing.T) {
 		b.ok(a)
 		e := b.run(t.Context(), a, nil)
 		is(t, e.err, ErrNotDeterministic, phalanx.ErrMismatch)
-		contains(t, e.err, "f@1")
+		contains(t, e.err, a.call.String())
 		if !e.final {
 			t.Error("it is repeated")
 		}

@@ -112,4 +112,3 @@ func (r Run[R]) Result(ctx context.Context) (R, error) {
 	}
 	return v.(R), nil
 }
-

@@ -14,13 +14,23 @@ import (
 // OutputName is the name of the object that has an output. No Put of a task has it.
 const OutputName = ".output"
 
-// Prefix returns how the ids of a task's objects begin (workflow specification 2.3). path is that of the task in the run. The ids
-// of a deterministic task are the same in each attempt, so that bytes that are made again go on under their id.
+// Prefix returns how the ids of a task's objects begin, but for those that a deterministic task puts under a name (workflow
+// specification 2.3). path is that of the task in the run. The ids of a deterministic task are the same in each attempt, so that bytes
+// that are made again go on under their id.
 func Prefix(run, path string, gen uint32, made core.Attempt, deterministic bool) string {
 	if deterministic {
 		return fmt.Sprintf("wf/%s/%s/%d/", run, path, gen)
 	}
 	return fmt.Sprintf("wf/%s/%s/%d/%d.%d/", run, path, gen, made.Epoch, made.Number)
+}
+
+// NamedID returns the id of an object that a task puts under a name. That of a deterministic task has its digest instead of the
+// generation: if the task is made again, outputs of others that name the object go on as they are.
+func NamedID(run, path string, gen uint32, made core.Attempt, deterministic bool, digest phalanx.Digest, name string) phalanx.ObjectID {
+	if deterministic {
+		return phalanx.ObjectID(fmt.Sprintf("wf/%s/%s/%s/%s", run, path, digest, name))
+	}
+	return phalanx.ObjectID(Prefix(run, path, gen, made, false) + name)
 }
 
 // OutputID returns the id of the object that has an output.

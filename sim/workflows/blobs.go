@@ -20,10 +20,21 @@ func (a *attempt) made(ev core.AttemptEnded, answer uint64) core.AttemptEnded {
 		return ev
 	}
 	job := o.Of.(*messages.Job)
-	if (o.Kind == core.Do || o.Kind == core.Remake) && (job.Object || !ev.Output.Recorded) {
+	var b []byte
+	if o.Kind == core.Do || o.Kind == core.Remake {
+		refs, err := a.putNamed(answer)
+		if err != nil {
+			return core.AttemptEnded{Failed: err.Error()}
+		}
+		ev.Output, b = outputOf(answer, refs)
+		if job.Result {
+			ev.Output.Names = namesOf(o.ID.Run.String(), refs)
+		}
+		h.outside.values[ev.Output.Digest] = answer
+	}
+	if b != nil && (job.Object || !ev.Output.Recorded) {
 		id := flow.OutputID(core.Blob{Run: o.ID.Run, Task: o.ID.Task, Gen: o.Gen, Made: o.Made}, job.Call.Deterministic)
 		h.has.Object(o.ID.Run.String(), id, job.Result)
-		_, b := outputOf(answer)
 		if err := h.store.put(h, id, b); err != nil {
 			return core.AttemptEnded{Failed: err.Error()}
 		}
@@ -37,7 +48,7 @@ func (a *attempt) made(ev core.AttemptEnded, answer uint64) core.AttemptEnded {
 		}
 	}
 	for _, l := range slices.Concat(o.Inputs, own(o)) {
-		if flow.InputID(o.ID.Run, l) != "" {
+		if flow.InputID(o.ID.Run, l) != "" && a.named.Whole(l.Task, func(id phalanx.ObjectID) bool { return a.got[id] }) {
 			h.local(flow.Local{Event: core.Stored{Blob: flow.BlobOf(o.ID.Run, l)}})
 		}
 	}
@@ -76,16 +87,40 @@ func (h *host) findBlobs() {
 
 // save writes an output to the disk.
 func (h *host) save(e core.SaveBlob) {
-	id := flow.OutputID(e.Blob, e.Deterministic)
-	h.has.Object(e.Blob.Run.String(), id, e.Result)
-	h.copyTo(e.Blob, id, e.Output.Size, e.Output.Digest, e.Result, func(failed string, gone bool) {
+	done := func(failed string, gone bool) {
 		h.local(flow.Local{Event: core.BlobSaved{Blob: e.Blob, Failed: failed, Missing: gone}})
+	}
+	h.has.Object(e.Blob.Run.String(), flow.OutputID(e.Blob, e.Deterministic), e.Result) // a read makes a copy
+	h.refsOf(e, func(refs []flow.Ref, gone bool) {
+		if gone {
+			h.Met("workflow: checkpoint of an output that is gone")
+			done("nobody has the object", true)
+			return
+		}
+		h.write(e, h.has.Writings(e, refs), done)
+	})
+}
+
+// write writes what a checkpoint has.
+func (h *host) write(e core.SaveBlob, left []flow.Writing, then func(failed string, gone bool)) {
+	if len(left) == 0 {
+		then("", false)
+		return
+	}
+	w := left[0]
+	h.has.Object(e.Blob.Run.String(), w.Object, e.Result)
+	h.copyTo(w.Place, w.Object, w.Size, w.Digest, e.Result, func(failed string, gone bool) {
+		if failed != "" {
+			then(failed, gone)
+			return
+		}
+		h.write(e, left[1:], then)
 	})
 }
 
 // copyTo writes an object to the disk.
-func (h *host) copyTo(blob core.Blob, id phalanx.ObjectID, size int64, digest phalanx.Digest, last bool, then func(failed string, gone bool)) {
-	life, place := h.life, flow.PlaceOf(blob)
+func (h *host) copyTo(place string, id phalanx.ObjectID, size int64, digest phalanx.Digest, last bool, then func(failed string, gone bool)) {
+	life := h.life
 	h.get(id, func(b []byte, gone bool) {
 		if gone {
 			h.Met("workflow: checkpoint of an output that is gone")
@@ -115,7 +150,7 @@ func (h *host) copyAgain(from phalanx.NodeID, m flow.Copy) {
 	if h.keeper.disk == nil {
 		return
 	}
-	h.copyTo(m.Blob, m.Object, m.Size, m.Digest, true, func(failed string, _ bool) {
+	h.copyTo(m.Place, m.Object, m.Size, m.Digest, true, func(failed string, _ bool) {
 		h.Met("workflow: lost copy of a checkpoint written again")
 		if m.Number != 0 {
 			h.store.delete(m.Object)
@@ -132,14 +167,14 @@ func (h *host) putAgain(from phalanx.NodeID, m flow.Restore) {
 		return
 	}
 	answer.Disk = clusterOf(h.keeper.disk.Identity().Disk)
-	life, place := h.life, flow.PlaceOf(m.Blob)
+	life, place := h.life, m.Place
 	h.later(h.Upto(30*ms), func() {
 		if life != h.life {
 			return
 		}
 		data, _, err := h.read(place)
 		if err == nil {
-			h.has.Object(m.Blob.Run.String(), m.Object, true)
+			h.has.Object(flow.RunOf(place), m.Object, true)
 			err = h.store.put(h, m.Object, data)
 		}
 		switch {
@@ -159,10 +194,11 @@ func (h *host) putAgain(from phalanx.NodeID, m flow.Restore) {
 }
 
 // wish has an object put again of which only checkpoints are left, until unwish.
-func (h *host) wish(run core.UID, l core.Located, then func(flow.Granted)) (number uint64) {
+func (h *host) wish(w flow.Wish, then func(flow.Granted)) (number uint64) {
 	h.number++
 	h.wishes[h.number] = then
-	h.restore(flow.Wish{Number: h.number, Blob: flow.BlobOf(run, l), Object: flow.InputID(run, l), Size: l.Output.Size, Digest: l.Output.Digest, Disks: l.Disks})
+	w.Number = h.number
+	h.restore(w)
 	return h.number
 }
 

@@ -69,10 +69,6 @@ func (h *host) lay(e flow.CopyTo) {
 			h.copy(flow.NotLaid{Number: e.Number})
 			return
 		}
-		blob, is := flow.BlobAt(e.Place)
-		if !is {
-			h.Fail("the disk of %s has the checkpoint %q", h.p.Name(), e.Place)
-		}
 		data, digest, err := h.read(e.Place)
 		if err == nil {
 			err = h.store.put(h, h.laidAs(e.Number), data)
@@ -86,7 +82,7 @@ func (h *host) lay(e flow.CopyTo) {
 			return
 		}
 		h.Met("workflow: checkpoint copied to another disk")
-		h.send(e.To, flow.Copy{Number: e.Number, Blob: blob, Object: h.laidAs(e.Number), Size: int64(len(data)), Digest: digest})
+		h.send(e.To, flow.Copy{Number: e.Number, Place: e.Place, Object: h.laidAs(e.Number), Size: int64(len(data)), Digest: digest})
 		h.copy(flow.Laid{Number: e.Number, Size: int64(len(data))})
 	})
 }

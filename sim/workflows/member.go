@@ -152,7 +152,11 @@ type attempt struct {
 
 	bytes            map[phalanx.ObjectID][]byte // of inputs that are objects
 	missing, unsaved []core.Blob                 // inputs that cannot be had
-	wished           uint64                      // the last input that was to be put again
+	wished           uint64                      // the last object that was to be put again
+
+	named *flow.Sources
+	refs  []flow.Ref                // that inputs name
+	got   map[phalanx.ObjectID]bool // of refs
 }
 
 func (h *host) sortedAttempts() []*attempt {
@@ -191,15 +195,27 @@ func (a *attempt) act() {
 	if a.ended {
 		return
 	}
-	a.inputs(func() {
+	a.inputs(a.orLack(func() {
+		a.open()
+		a.readSome(a.orLack(func() {
+			ev, answer := a.h.outside.attempt(a)
+			a.readSome(a.orLack(func() {
+				a.h.later(a.h.Upto(10*ms), func() { a.pass(ev, answer, a.orLack(func() { a.end(a.made(ev, answer)) })) })
+			}))
+		}))
+	}))
+}
+
+// orLack goes on with then unless the attempt lacks inputs, or objects that they name.
+func (a *attempt) orLack(then func()) func() {
+	return func() {
 		if len(a.missing) > 0 {
 			a.h.Met("workflow: attempt lacks inputs")
 			a.end(core.AttemptEnded{Failed: "nobody has some inputs", Missing: a.missing, Unsaved: a.unsaved})
 			return
 		}
-		ev, answer := a.h.outside.attempt(a)
-		a.h.later(a.h.Upto(10*ms), func() { a.end(a.made(ev, answer)) })
-	})
+		then()
+	}
 }
 
 func (a *attempt) end(ev core.AttemptEnded) {

@@ -54,19 +54,29 @@ func valueOf(o core.Output) (uint64, error) {
 		return ofError, nil
 	case o.Size == 0:
 		return ofSleep, nil
-	case int64(len(o.Bytes)) != o.Size || len(o.Bytes) < 8:
+	case int64(len(o.Bytes)) != o.Size:
 		return 0, fmt.Errorf("an output has %d of %d bytes", len(o.Bytes), o.Size)
 	}
-	return binary.BigEndian.Uint64(o.Bytes), nil
+	b, _, err := opened(o)
+	if err == nil && len(b) < 8 {
+		err = fmt.Errorf("an output has %d bytes", len(b))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return binary.BigEndian.Uint64(b), nil
 }
 
 // maxInline is the largest output, in bytes, that goes with records. Larger ones become objects.
 const maxInline = 500
 
 // outputOf returns an output with a value, and its bytes.
-func outputOf(answer uint64) (core.Output, []byte) {
+func outputOf(answer uint64, refs []flow.Ref) (core.Output, []byte) {
 	b := make([]byte, []int{8, 8, 100, 400, 600, 700}[answer%6])
 	binary.BigEndian.PutUint64(b, answer)
+	if len(refs) > 0 {
+		return bundleOf(b, refs)
+	}
 	o := core.Output{Size: int64(len(b)), Digest: durable.DigestOf(b)}
 	if len(b) <= maxInline {
 		o.Recorded, o.Bytes = true, b
@@ -114,8 +124,7 @@ func (o *outside) attempt(a *attempt) (ev core.AttemptEnded, answer uint64) {
 		s.Met("workflow: attempt fails after its effect")
 		ev.Failed, ev.Final = "an error after its effect", order.Kind == core.Do && s.R.IntN(4) == 0
 	default:
-		ev.Output, _ = outputOf(answer)
-		o.values[ev.Output.Digest] = answer
+		ev.Output.Recorded = true // it has one
 	}
 	return ev, answer
 }

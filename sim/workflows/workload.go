@@ -330,7 +330,30 @@ func (l *workload) read(r *run, then func()) {
 	}
 	s.After(10*time.Second, func() { finish(false) }) // the process may end
 	left := slices.DeleteFunc(slices.Clone(r.result.Outputs), func(o core.Located) bool { return flow.InputID(r.uid, o) == "" })
+	again := func(w flow.Wish, then func()) {
+		wished = h.wish(w, func(g flow.Granted) {
+			if g.Err != nil && !r.forgotten() {
+				s.Fail("(7) the object %s of a result of %s cannot be read: %v", w.Object, r.id, g.Err)
+			}
+			then()
+		})
+	}
 	var next func()
+	var named func(o core.Located, refs []flow.Ref)
+	named = func(o core.Located, refs []flow.Ref) {
+		if len(refs) == 0 {
+			next()
+			return
+		}
+		h.has.Object(r.uid.String(), refs[0].Object, true)
+		if len(h.store.holders(refs[0].Object)) > 0 {
+			named(o, refs[1:])
+			return
+		}
+		of := flow.NewSources(r.uid)
+		of.Add(o, refs)
+		again(of.Namings(refs[0].Object)[0].Wish, func() { named(o, refs[1:]) })
+	}
 	next = func() {
 		if len(left) == 0 {
 			finish(true)
@@ -341,18 +364,18 @@ func (l *workload) read(r *run, then func()) {
 		h.get(flow.InputID(r.uid, o), func(b []byte, gone bool) {
 			switch {
 			case gone:
-				wished = h.wish(r.uid, o, func(g flow.Granted) {
-					if g.Err != nil && !r.forgotten() {
-						s.Fail("(7) output %d of %s cannot be read: %v", o.Task, r.id, g.Err)
-					}
-					next()
-				})
+				again(flow.WishOf(r.uid, o), next)
 			case durable.DigestOf(b) != o.Output.Digest:
 				s.Fail("(7) output %d of %s has other bytes than the run has ended with", o.Task, r.id)
 			default:
 				s.Met("workflow: result read from an object")
 				left = left[1:]
-				next()
+				o.Output.Bytes = b
+				_, refs, err := opened(o.Output)
+				if err != nil {
+					s.Fail("(7) output %d of %s: %v", o.Task, r.id, err)
+				}
+				named(o, refs)
 			}
 		})
 	}
