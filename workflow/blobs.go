@@ -3,7 +3,9 @@ package workflow
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -169,6 +171,10 @@ func (l *incarnation) copyAgain(from phalanx.NodeID, m flow.Copy) {
 		answer("the node has no disk")
 		return
 	}
+	if m.Number != 0 && !strings.HasPrefix(string(m.Object), copyPrefix(from)) { // it is deleted then
+		answer(fmt.Sprintf("%s is no object of a copy of node %s", m.Object, from))
+		return
+	}
 	l.wait.Go(func() {
 		ctx, cancel := context.WithTimeout(l.ctx, diskWait)
 		defer cancel()
@@ -215,29 +221,41 @@ func (l *incarnation) putAgain(from phalanx.NodeID, m flow.Restore) {
 	l.wait.Go(func() {
 		ctx, cancel := context.WithTimeout(l.ctx, diskWait)
 		defer cancel()
-		place := m.Place
-		b, err := l.o.disk.Open(place)
-		if err == nil {
-			err = errors.Join(nodeStore{l.o.node}.PutAgain(ctx, m.Object, b, b.Size, b.Digest, m.Meta), b.Close())
-			l.keep(flow.RunOf(place), m.Object, true)
-		}
-		switch {
-		case err == nil:
-			answer.Done = true
-		case errors.Is(err, durable.ErrCorrupt):
-			answer.Failed, answer.Lost = err.Error(), true
-			l.rotten(place)
-		case errors.Is(err, phalanx.ErrNotFound):
-			answer.Lost = true
-		default:
+		l.keep(flow.RunOf(m.Place), m.Object, true)
+		lost, err := l.read(m.Place, func(b *durable.Blob) error {
+			return nodeStore{l.o.node}.PutAgain(ctx, m.Object, b, b.Size, b.Digest, m.Meta)
+		})
+		answer.Done, answer.Lost = err == nil, lost
+		if err != nil && !errors.Is(err, durable.ErrNotFound) {
 			answer.Failed = err.Error()
-			l.o.settings.Log.Warnf("node %s asks for the checkpoint %s, which cannot be put into the store: %v", from, place, err)
+		}
+		if err != nil && !lost {
+			l.o.settings.Log.Warnf("node %s asks for the checkpoint %s, which cannot be put into the store: %v", from, m.Place, err)
 		}
 		l.mu.Lock()
 		delete(l.putting, m.Object)
 		l.mu.Unlock()
 		l.o.postFrom(root, l.o.pid, from, answer)
 	})
+}
+
+// read has do read a checkpoint on the disk. lost says that the disk does not have it, or not its bytes: it is forgotten then.
+func (l *incarnation) read(place string, do func(b *durable.Blob) error) (lost bool, err error) {
+	b, err := l.o.disk.Open(place)
+	if err != nil {
+		if lost = errors.Is(err, durable.ErrNotFound) || errors.Is(err, durable.ErrCorrupt); lost {
+			l.rotten(place)
+		}
+		return lost, err
+	}
+	err = do(b)
+	if lost = b.Corrupt(); lost {
+		l.rotten(place)
+	}
+	if closed := b.Close(); closed != nil && err == nil {
+		l.o.settings.Log.Warnf("the file of the checkpoint %s was read, and cannot be closed: %v", place, closed)
+	}
+	return lost, err
 }
 
 // restoring asks the service to have the object of a checkpoint put again by a node that has it.

@@ -2,7 +2,6 @@ package workflow
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -96,41 +95,35 @@ func (s *service) seeDisks(c actor.Context, d flow.Disks) {
 	}
 }
 
+// copyPrefix begins the ids of the objects of checkpoints that a node has copied.
+func copyPrefix(node phalanx.NodeID) string { return fmt.Sprintf("wf/copy/%s/", node) }
+
 // lay makes an object of a checkpoint, and has another node copy it. The object stays until it is dropped.
 func (l *incarnation) lay(e flow.CopyTo) {
 	o := l.o
-	id := phalanx.ObjectID(fmt.Sprintf("wf/copy/%s/%d", o.self, e.Number))
+	id := phalanx.ObjectID(fmt.Sprint(copyPrefix(o.self), e.Number))
 	ctx, cancel := context.WithTimeout(l.ctx, diskWait)
 	o.laid[e.Number] = cancel
 	l.wait.Go(func() {
 		defer cancel()
-		size, digest, err := l.put(ctx, id, e.Place)
+		c := flow.Copy{Number: e.Number, Place: e.Place, Object: id}
+		lost, err := l.read(e.Place, func(b *durable.Blob) (err error) { // the node may be leaving
+			c.Size, c.Digest = b.Size, b.Digest
+			_, err = o.node.PutReader(ctx, id, b, b.Size, cluster.WhileLeaving())
+			return err
+		})
 		if err != nil {
-			gone := errors.Is(err, durable.ErrCorrupt) || errors.Is(err, phalanx.ErrNotFound)
-			if gone {
-				l.rotten(e.Place)
-			}
 			if ctx.Err() == nil {
 				o.settings.Log.Warnf("the checkpoint %s cannot be copied to node %s: %v", e.Place, e.To, err)
 			}
-			o.tellCopier(flow.NotLaid{Number: e.Number, Gone: gone})
+			o.tellCopier(flow.NotLaid{Number: e.Number, Gone: lost})
 			return
 		}
 		defer l.drop(id)
-		o.post(e.To, flow.Copy{Number: e.Number, Place: e.Place, Object: id, Size: size, Digest: digest})
-		o.tellCopier(flow.Laid{Number: e.Number, Size: size})
+		o.post(e.To, c)
+		o.tellCopier(flow.Laid{Number: e.Number, Size: c.Size})
 		<-ctx.Done()
 	})
-}
-
-// put makes an object of a checkpoint on the disk. The node may be leaving.
-func (l *incarnation) put(ctx context.Context, id phalanx.ObjectID, place string) (size int64, digest phalanx.Digest, err error) {
-	b, err := l.o.disk.Open(place)
-	if err != nil {
-		return 0, phalanx.Digest{}, err
-	}
-	_, err = l.o.node.PutReader(ctx, id, b, b.Size, cluster.WhileLeaving())
-	return b.Size, b.Digest, errors.Join(err, b.Close())
 }
 
 // drop deletes the object of a checkpoint that was copied.

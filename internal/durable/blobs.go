@@ -72,6 +72,10 @@ func (b *Blob) check() error {
 	return io.EOF
 }
 
+// Corrupt reports whether what was read is not what was written. Of an error that a reader of the Blob has had it says whether that is
+// the disk's.
+func (b *Blob) Corrupt() bool { return errors.Is(b.over, ErrCorrupt) }
+
 // Close lets the blob go.
 func (b *Blob) Close() error { return b.from.Close() }
 
