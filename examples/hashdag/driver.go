@@ -56,9 +56,11 @@ func run(ctx context.Context, out io.Writer, o options) (r result, err error) {
 	if err != nil {
 		return r, err
 	}
-	if r.Hash, err = w.Result(ctx); err != nil {
+	made, err := w.Result(ctx)
+	if err != nil {
 		return r, err
 	}
+	r.Hash = made.Sum
 	r.Seconds = time.Since(begin).Seconds()
 	r.Tasks, r.Kills = o.tasks, crew.Deaths()
 	if r.Attempts, err = world.Count(); err != nil {

@@ -62,11 +62,11 @@ func Plain(reads [][]int) []string {
 const Name = "mix"
 
 // Workflow is the same as a workflow, of a version of the task.
-func Workflow(reads [][]int, version int) workflow.Step[string] {
-	mix := workflow.Named2[int, []string, string](Name, version)
-	steps := make([]workflow.Step[string], len(reads))
+func Workflow(reads [][]int, version int) workflow.Step[Made] {
+	mix := workflow.Named2[int, []Made, Made](Name, version)
+	steps := make([]workflow.Step[Made], len(reads))
 	for v, us := range reads {
-		inputs := make([]workflow.Arg[string], len(us))
+		inputs := make([]workflow.Arg[Made], len(us))
 		for i, u := range us {
 			inputs[i] = steps[u]
 		}

@@ -26,23 +26,27 @@ func NewOutside(dir string, every int) (Outside, error) {
 }
 
 // Task is the function of the workflow. It is idempotent: the file of a key is created once. All versions make the same.
-func (o Outside) Task(version int) workflow.F2[int, []string, string] {
-	return workflow.Func2(Name, version, func(c workflow.Context, number int, inputs []string) (string, error) {
-		sum := hash(number, inputs)
+func (o Outside) Task(version int) workflow.F2[int, []Made, Made] {
+	return workflow.Func2(Name, version, func(c workflow.Context, number int, inputs []Made) (none Made, err error) {
+		sums, err := read(c, inputs)
+		if err != nil {
+			return none, err
+		}
+		sum := hash(number, sums)
 		when, err := o.attempts().Next(o.Every)
 		if err != nil {
-			return "", err
+			return none, err
 		}
 		if when == deaths.BeforeEffect {
-			return "", deaths.Die()
+			return none, deaths.Die()
 		}
 		if err := o.effect(c.Key(), number, sum); err != nil {
-			return "", err
+			return none, err
 		}
 		if when == deaths.AfterEffect {
-			return "", deaths.Die()
+			return none, deaths.Die()
 		}
-		return sum, nil
+		return made(c, number, sum, inputs)
 	}).With(workflow.Idempotent)
 }
 

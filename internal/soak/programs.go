@@ -53,7 +53,7 @@ func (s *server) run(ctx context.Context, do string, p program, is *runState) (e
 	switch do {
 	case "start", "await":
 		if p.Trip == nil {
-			return follow(ctx, s.node, do, p.ID, func() workflow.Step[string] { return hashdag.Workflow(hashdag.Edges(p.Tasks, p.Seed), p.Version) }, is)
+			return follow(ctx, s.node, do, p.ID, func() workflow.Step[hashdag.Made] { return hashdag.Workflow(hashdag.Edges(p.Tasks, p.Seed), p.Version) }, is)
 		}
 		flow := func() workflow.Step[reservation.Booking] {
 			return reservation.Stages[p.Stage].Flow(s.world.Trips.Program(), *p.Trip)

@@ -58,8 +58,8 @@ func (w *workflows) hashOnce(rng *rand.Rand, version int) bool {
 		return false
 	}
 	sums := hashdag.Plain(hashdag.Edges(p.Tasks, p.Seed))
-	var hash string
-	if err := json.Unmarshal(result, &hash); err != nil || hash != sums[len(sums)-1] {
+	var made hashdag.Made
+	if err := json.Unmarshal(result, &made); err != nil || made.Sum != sums[len(sums)-1] {
 		w.fail(fmt.Errorf("%s has made %s, a plain run makes %s", p.ID, result, sums[len(sums)-1]))
 		return false
 	}
