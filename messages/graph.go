@@ -14,8 +14,8 @@ type Graph struct {
 	Tasks     []GraphTask // each after those that it reads or follows
 }
 
-// GraphCall is what tasks run, and what they promise. Of another Kind than CallFunction and
-// CallReduce only the fields that are named for it are set.
+// GraphCall is what tasks run, and what they promise. Of another Kind than CallFunction only
+// the fields that are named for it are set, and of CallReduce and CallKeep those of checkpoints.
 type GraphCall struct {
 	Kind    GraphKind
 	Name    string // of the function or of the event
@@ -49,7 +49,8 @@ const (
 	CallEvent                      // it waits for the signal Name
 	CallSleep                      // it waits for Pause
 	CallReduce                     // it combines its inputs by Op
-	lastGraphKind = CallReduce
+	CallKeep                       // its output is its constant, a Bundle, so that the objects that this names have a checkpoint
+	lastGraphKind = CallKeep
 )
 
 // GraphTask is one task of a graph, which is named by its index.

@@ -32,6 +32,9 @@ func (g *Graph) Validate() error {
 				return invalidGraph("task %d follows the tasks %v, which do not rise below it", v, short(t.After))
 			}
 		}
+		if g.Calls[t.Call].Kind == CallKeep && (len(t.Inputs) != 1 || t.Inputs[0].Kind != InputConstant) {
+			return invalidGraph("task %d keeps %d inputs, which are not one constant", v, len(t.Inputs))
+		}
 		rest, err := t.Inputs, error(nil)
 		for len(rest) > 0 && err == nil {
 			rest, err = g.validInput(v, rest, &constants, 0)
@@ -161,6 +164,8 @@ func (c GraphCall) strange() string {
 			return fmt.Sprintf("the reduce has no elements of type %v", c.DType)
 		}
 		bare = GraphCall{Kind: c.Kind, Op: c.Op, DType: c.DType, Num: c.Num, Checkpoint: c.Checkpoint, Effect: c.Effect, Deterministic: c.Deterministic}
+	case CallKeep:
+		bare = GraphCall{Kind: c.Kind, Checkpoint: c.Checkpoint, Effect: workflow.None, Deterministic: c.Deterministic}
 	}
 	if bare != c {
 		return "it has a field of another kind of call"
@@ -177,6 +182,8 @@ func (c GraphCall) String() string {
 		return fmt.Sprintf("sleep %v", c.Pause)
 	case CallReduce:
 		return fmt.Sprintf("reduce %s", c.Op)
+	case CallKeep:
+		return "keep"
 	}
 	return fmt.Sprintf("%s@%d", c.Name, c.Version)
 }
@@ -195,6 +202,8 @@ func (g *Graph) Names() []string {
 			name = "sleep"
 		case CallReduce:
 			name = "reduce"
+		case CallKeep:
+			name = "keep"
 		}
 		if uses[name]++; uses[name] > 1 {
 			all[v] = fmt.Sprintf("%s#%d", name, uses[name])

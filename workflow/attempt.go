@@ -89,8 +89,11 @@ const attemptGrace = 10 * time.Second
 // run runs an attempt and returns when it does not go on: a function that ignores the end of its context keeps run waiting.
 // Beat is called with each progress, in order; it must not block.
 func (r *runner) run(ctx context.Context, a *attempt, beat func([]byte)) ended {
-	if a.call.Kind == messages.CallReduce {
+	switch a.call.Kind {
+	case messages.CallReduce:
 		return r.reduce(ctx, a)
+	case messages.CallKeep:
+		return r.keep(ctx, a)
 	}
 	t, err := r.tasks.find(a.call.Name, a.call.Version)
 	if err != nil {
@@ -395,6 +398,7 @@ func (r *runner) bytes(t *Task, value any) (b []byte, refs []Ref, err error) {
 		return b, refs, err
 	}
 	p := programOf(r.tasks)
+	p.parent = t.promise
 	if err = p.record(value.(AnyStep).node(), core.MaxTasks); err != nil {
 		return nil, nil, err
 	}

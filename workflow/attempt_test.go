@@ -38,7 +38,13 @@ func (b *bench) of(s AnyStep, outputs ...given) *attempt {
 		b.t.Fatal(err)
 	}
 	last := len(g.Tasks) - 1
-	args, err := supplies(g, last, func(task int) (given, error) { return outputs[task], nil })
+	args, err := supplies(g, last, func(task int) (given, error) {
+		if g.Calls[g.Tasks[task].Call].Kind == messages.CallKeep {
+			b, _, err := messages.UnmarshalBundle(g.Constants[g.Tasks[task].Inputs[0].N])
+			return given{bytes: b}, err
+		}
+		return outputs[task], nil
+	})
 	if err != nil {
 		b.t.Fatal(err)
 	}

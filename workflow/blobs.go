@@ -20,9 +20,7 @@ import (
 
 // keep notes an object of a run. last says that the run ends with it.
 func (l *incarnation) keep(run string, id phalanx.ObjectID, last bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.has.Object(run, id, last)
+	l.has.with(func(b *flow.Belongings) { b.Object(run, id, last) })
 }
 
 // foundBlobs says that an incarnation knows which checkpoints were on the disk as it began.
@@ -39,9 +37,7 @@ func (l *incarnation) findBlobs() {
 	}
 	var places []string
 	if err := l.o.disk.List(func(place string, _ int64) bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.has.Found(place)
+		l.has.with(func(b *flow.Belongings) { b.Found(place) })
 		places = append(places, place)
 		return l.ctx.Err() == nil
 	}); err != nil {
@@ -70,9 +66,7 @@ func (l *incarnation) onceListed(do func()) {
 }
 
 func (l *incarnation) keepBlob(place string, last bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.has.Blob(place, last)
+	l.has.with(func(b *flow.Belongings) { b.Blob(place, last) })
 	l.o.tellCopier(flow.Held{Places: []string{place}})
 }
 
@@ -98,9 +92,8 @@ func (l *incarnation) write(ctx context.Context, e core.SaveBlob) error {
 	if err != nil {
 		return err
 	}
-	l.mu.Lock()
-	all := l.has.Writings(e, refs)
-	l.mu.Unlock()
+	var all []flow.Writing
+	l.has.with(func(b *flow.Belongings) { all = b.Writings(e, refs) })
 	for _, w := range all {
 		l.keep(e.Blob.Run.String(), w.Object, e.Result)
 		if err := l.copyTo(ctx, w.Place, w.Object, w.Size, w.Digest); err != nil {
@@ -129,9 +122,9 @@ func (l *incarnation) refsOf(ctx context.Context, e core.SaveBlob) (refs []flow.
 func (l *incarnation) free(runs []core.Released) { l.onceListed(func() { l.freeNow(runs) }) }
 
 func (l *incarnation) freeNow(runs []core.Released) {
-	l.mu.Lock()
-	objects, places := l.has.Free(runs)
-	l.mu.Unlock()
+	var objects []phalanx.ObjectID
+	var places []string
+	l.has.with(func(b *flow.Belongings) { objects, places = b.Free(runs) })
 	if len(objects)+len(places) == 0 {
 		return
 	}
@@ -153,10 +146,9 @@ func (l *incarnation) freeNow(runs []core.Released) {
 }
 
 // census returns of which runs the node has something.
-func (l *incarnation) census() []core.UID {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.has.Runs()
+func (l *incarnation) census() (runs []core.UID) {
+	l.has.with(func(b *flow.Belongings) { runs = b.Runs() })
+	return runs
 }
 
 // copyAgain writes a checkpoint of the object that another node has put. The object of a Copy with a number is for that only.

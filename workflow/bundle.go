@@ -49,8 +49,7 @@ const looksAtOnce = 16
 // list returns what Refs name, each once, in order. All of it is there then: an attempt that passed on what is lost would end well, and
 // so would each repeat of it.
 func (l *life) list(ctx context.Context, refs []Ref) ([]flow.Ref, error) {
-	refs = slices.SortedFunc(slices.Values(refs), func(a, b Ref) int { return cmp.Compare(a.id, b.id) })
-	refs = slices.Compact(refs)
+	refs = distinctRefs(refs)
 	all := make([]flow.Ref, len(refs))
 	errs := make([]error, len(refs))
 	var wait sync.WaitGroup
@@ -70,6 +69,11 @@ func (l *life) list(ctx context.Context, refs []Ref) ([]flow.Ref, error) {
 	}
 	wait.Wait()
 	return all, errors.Join(errs...)
+}
+
+// distinctRefs returns Refs in the order of their objects, each once.
+func distinctRefs(refs []Ref) []Ref {
+	return slices.Compact(slices.SortedFunc(slices.Values(refs), func(a, b Ref) int { return cmp.Compare(a.id, b.id) }))
 }
 
 // here reports whether the attempt has made or read an object, and what that holds.

@@ -72,9 +72,7 @@ func (l *incarnation) which(from phalanx.NodeID, m flow.Which) {
 	root := l.o.node.System().Root
 	l.onceListed(func() {
 		t := flow.These{Number: m.Number, Disk: l.o.diskName()}
-		l.mu.Lock()
-		t.Places = l.has.Has(m.Places)
-		l.mu.Unlock()
+		l.has.with(func(b *flow.Belongings) { t.Places = b.Has(m.Places) })
 		l.o.postFrom(root, l.o.pid, from, t)
 	})
 }
@@ -140,8 +138,6 @@ func (l *incarnation) rotten(place string) {
 	if err := l.o.disk.Delete(place); err != nil {
 		l.o.settings.Log.Warnf("the checkpoint %s cannot be deleted: %v", place, err)
 	}
-	l.mu.Lock()
-	l.has.NoBlob(place)
-	l.mu.Unlock()
+	l.has.with(func(b *flow.Belongings) { b.NoBlob(place) })
 	l.o.tellCopier(flow.NotHeld{Places: []string{place}})
 }

@@ -67,7 +67,7 @@ func describe(g *messages.Graph) *Description {
 	for v, name := range g.Names() {
 		from, c := &g.Tasks[v], &g.Calls[g.Tasks[v].Call]
 		t := TaskDescription{Name: name, Runs: c.String(), Deterministic: c.Deterministic, Compensates: c.Compensates, Expands: c.Expands, Options: optionsOf(c)}
-		if c.Kind == messages.CallFunction || c.Kind == messages.CallReduce {
+		if c.Kind == messages.CallFunction || c.Kind == messages.CallReduce || c.Kind == messages.CallKeep {
 			t.Checkpoint = [...]string{core.Async: "async", core.Sync: "sync", core.Off: "off"}[c.Checkpoint]
 			t.Effect = [...]string{core.Idempotent: "idempotent", core.None: "none", core.Undo: "undo"}[c.Effect]
 		}

@@ -25,7 +25,7 @@
 // something on the way are refused when a task is made, and texts that are not UTF-8 when they are encoded. A function owns its
 // arguments: they are copies. An output above 64 KB becomes an object in the store by itself. A large value that a
 // task does not want to copy is a Ref: Context.Put makes one, Context.Get reads it where it is. The
-// checkpoint of an output has the objects of all Refs in it. Constants have at most 64 KB.
+// checkpoint of an output has the objects of all Refs in it; a constant with Refs (Value) has one as well, unless it is Borrowed. Constants have at most 64 KB.
 //
 // # Runs
 //

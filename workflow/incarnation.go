@@ -26,11 +26,11 @@ type incarnation struct {
 	stop   context.CancelCauseFunc
 
 	attempts map[core.AttemptID]context.CancelCauseFunc
+	has      *belongings
 	listed   chan struct{} // closed once it has all checkpoints that were on the disk
 
 	mu      sync.Mutex
 	putting map[phalanx.ObjectID]bool // objects of checkpoints that are being put
-	has     *flow.Belongings
 	beats   map[core.AttemptID][]byte // progress of which the actor has a message, and not read it yet
 }
 
@@ -62,8 +62,12 @@ func (l *incarnation) latest(id core.AttemptID) []byte {
 
 func newIncarnation(o *open) *incarnation {
 	r := &runner{tasks: o.settings.Tasks, store: nodeStore{o.node}, sums: o.node, log: o.settings.Log, grace: attemptGrace}
-	l := &incarnation{o: o, runner: r, member: flow.NewMember(o.settings.offer(o.diskName())), attempts: map[core.AttemptID]context.CancelCauseFunc{},
-		has: flow.NewBelongings(), putting: map[phalanx.ObjectID]bool{}, beats: map[core.AttemptID][]byte{}, listed: make(chan struct{})}
+	offer := o.settings.offer(o.diskName())
+	if offer.Again = o.has != nil; !offer.Again {
+		o.has = newBelongings()
+	}
+	l := &incarnation{o: o, runner: r, member: flow.NewMember(offer), attempts: map[core.AttemptID]context.CancelCauseFunc{},
+		has: o.has, putting: map[phalanx.ObjectID]bool{}, beats: map[core.AttemptID][]byte{}, listed: make(chan struct{})}
 	l.ctx, l.stop = context.WithCancelCause(context.Background())
 	l.wait.Go(l.findBlobs) // of 100,000 it takes a second
 	return l

@@ -36,6 +36,7 @@ type open struct {
 	pid      *actor.PID // of the actor
 	self     phalanx.NodeID
 	view     core.Members
+	has      *belongings  // nil before the first incarnation
 	life     *incarnation // of the incarnation self
 	follows  phalanx.NodeID
 	followed uint64 // the epoch of the controller on follows

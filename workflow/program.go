@@ -15,7 +15,10 @@ type program struct {
 	index     map[*node]int
 	calls     map[messages.GraphCall]int32
 	constants map[string]uint32
-	refs      map[Ref]bool // in constants
+	keeps     map[uint32]uint32 // by constant with Refs: the task that keeps it
+	refs      map[Ref]bool      // in constants
+	most      int               // tasks that it may have
+	parent    promise           // of the task that returns it: its tasks without a function promise no less
 }
 
 // recorded returns the recorded form of the workflow that ends with root. Tasks are numbered in the order in which the
@@ -29,7 +32,7 @@ func recorded(root *node, tasks *Registry) (*messages.Graph, error) {
 }
 
 func programOf(tasks *Registry) *program {
-	return &program{tasks: tasks, index: map[*node]int{}, calls: map[messages.GraphCall]int32{}, constants: map[string]uint32{}, refs: map[Ref]bool{}}
+	return &program{tasks: tasks, index: map[*node]int{}, calls: map[messages.GraphCall]int32{}, constants: map[string]uint32{}, keeps: map[uint32]uint32{}, refs: map[Ref]bool{}}
 }
 
 // record records the workflow that ends with root, of so many tasks at most.
@@ -38,6 +41,7 @@ func (p *program) record(root *node, most int) error {
 		n    *node
 		next []*node // that n needs and are not visited yet
 	}
+	p.most = most
 	if root == nil {
 		return invalid("workflow", fmt.Errorf("a step is zero: bind a task"))
 	}
@@ -59,9 +63,6 @@ func (p *program) record(root *node, most int) error {
 		stack = stack[:len(stack)-1]
 		if _, known := p.index[n]; known { // by another way meanwhile
 			continue
-		}
-		if len(p.graph.Tasks) == most {
-			return &CheckError{Rule: core.Shape, Why: fmt.Sprintf("the workflow has more than %d tasks", most), Fix: "have tasks return workflows of their own"}
 		}
 		if err := p.add(n); err != nil {
 			return err
@@ -94,13 +95,7 @@ func (p *program) add(n *node) error {
 	if err != nil {
 		return err
 	}
-	c, known := p.calls[call]
-	if !known {
-		c = int32(len(p.graph.Calls))
-		p.calls[call] = c
-		p.graph.Calls = append(p.graph.Calls, call)
-	}
-	t := messages.GraphTask{Call: c}
+	var t messages.GraphTask
 	for _, in := range n.in {
 		if t.Inputs, err = p.inputs(t.Inputs, in); err != nil {
 			return invalid("workflow", fmt.Errorf("an argument of %s: %w", call, err))
@@ -111,17 +106,32 @@ func (p *program) add(n *node) error {
 	}
 	slices.Sort(t.After)
 	t.After = slices.Compact(t.After)
-	p.index[n] = len(p.graph.Tasks)
+	p.index[n], err = p.task(call, t)
+	return err
+}
+
+// task adds a task whose inputs are there, and returns its number.
+func (p *program) task(call messages.GraphCall, t messages.GraphTask) (int, error) {
+	if len(p.graph.Tasks) == p.most {
+		return 0, &CheckError{Rule: core.Shape, Why: fmt.Sprintf("the workflow has more than %d tasks", p.most), Fix: "have tasks return workflows of their own"}
+	}
+	c, known := p.calls[call]
+	if !known {
+		c = int32(len(p.graph.Calls))
+		p.calls[call] = c
+		p.graph.Calls = append(p.graph.Calls, call)
+	}
+	t.Call = c
 	p.graph.Tasks = append(p.graph.Tasks, t)
-	return nil
+	return len(p.graph.Tasks) - 1, nil
 }
 
 // inputs appends an argument, with what is in it.
 func (p *program) inputs(to []messages.GraphInput, in input) ([]messages.GraphInput, error) {
 	switch {
 	case in.value != nil:
-		n, err := p.constant(in.value)
-		return append(to, messages.GraphInput{Kind: messages.InputConstant, N: n}), err
+		c, err := p.constant(in.value)
+		return append(to, c), err
 	case in.step != nil:
 		kind := [...]messages.GraphInputKind{modePlain: messages.InputTask, modeRead: messages.InputRead, modeCaught: messages.InputCaught}[in.mode]
 		return append(to, messages.GraphInput{Kind: kind, N: uint32(p.index[in.step])}), nil
@@ -136,25 +146,36 @@ func (p *program) inputs(to []messages.GraphInput, in input) ([]messages.GraphIn
 	return to, nil
 }
 
-// constant returns the number of a constant.
-func (p *program) constant(c *constant) (uint32, error) {
+// constant returns a constant as an input. One with Refs goes through a task, which has a checkpoint with their objects.
+func (p *program) constant(c *constant) (in messages.GraphInput, err error) {
 	if c.codec.actors {
-		return 0, errActorValue
+		return in, errActorValue
 	}
 	b, err := c.codec.encode(c.value)
 	if err != nil {
-		return 0, err
+		return in, err
 	}
-	if len(b) > messages.MaxConstantBytes {
-		return 0, fmt.Errorf("a constant has %d bytes, more than %d: put it into the store and pass the Ref", len(b), messages.MaxConstantBytes)
-	}
+	var refs []Ref
 	if err := c.codec.finds.find(c.value, func(r Ref) error {
 		if !r.IsZero() {
 			p.refs[r] = true
+			refs = append(refs, r)
 		}
 		return nil
 	}); err != nil {
-		return 0, err
+		return in, err
+	}
+	if len(refs) > 0 && !c.borrowed {
+		return p.keep(b, refs)
+	}
+	n, err := p.number(b)
+	return messages.GraphInput{Kind: messages.InputConstant, N: n}, err
+}
+
+// number returns the number of a constant.
+func (p *program) number(b []byte) (uint32, error) {
+	if len(b) > messages.MaxConstantBytes {
+		return 0, fmt.Errorf("a constant has %d bytes, more than %d: put it into the store and pass the Ref", len(b), messages.MaxConstantBytes)
 	}
 	n, known := p.constants[string(b)]
 	if !known {

@@ -30,7 +30,8 @@ func (r Ref) Digest() phalanx.Digest { return r.digest }
 // IsZero reports whether r is none.
 func (r Ref) IsZero() bool { return r == Ref{} }
 
-// RefOf returns the Ref of an object that a program has put, to pass it to a workflow: Value(RefOf(info)).
+// RefOf returns the Ref of an object that a program has put, to pass it to a workflow: Value(RefOf(info)), or
+// Borrowed(RefOf(info)).
 func RefOf(i storenode.Info) Ref { return Ref{id: i.Object, size: i.Meta.Size, digest: i.Digest} }
 
 type refForm struct {

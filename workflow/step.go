@@ -37,8 +37,9 @@ const (
 
 // constant is a value that is known when the workflow is made.
 type constant struct {
-	value any
-	codec codec
+	value    any
+	codec    codec
+	borrowed bool // the caller keeps the objects of its Refs
 }
 
 // node is one use of a task in a workflow, or a step that no task makes.
@@ -101,8 +102,15 @@ func (v value[T]) input() input { return input{value: &v.of} }
 func (v value[T]) is(T)         {}
 
 // Value is a constant as an argument. It panics if no codec takes T. A constant has at most 64 KB encoded; larger ones go into
-// the store, and a Ref is passed.
-func Value[T any](v T) Arg[T] { return value[T]{constant{v, codecFor[T]()}} }
+// the store, and a Ref is passed. The objects of its Refs get a checkpoint, by a step "keep" of the run's own, which a task with an
+// effect waits for. From then on the run does not need that somebody else keeps them; but if one is deleted, it is.
+func Value[T any](v T) Arg[T] { return value[T]{constant{value: v, codec: codecFor[T]()}} }
+
+// Borrowed is a Value whose Refs have no checkpoint: the caller keeps their objects until the run has ended, in the store of nodes that
+// stay. If one is lost, or deleted, the tasks that read it fail. Nothing is written to disks, so that large objects cost nothing.
+func Borrowed[T any](v T) Arg[T] {
+	return value[T]{constant{value: v, codec: codecFor[T](), borrowed: true}}
+}
 
 type list[T any] struct{ of []Arg[T] }
 

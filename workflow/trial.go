@@ -224,7 +224,10 @@ func (t *Trial) record(ctx context.Context, a *attempt, tasks *Registry) (Record
 	}
 	defer v.Release()
 	r.Output = slices.Clone(v.Bytes())
-	return r, nil
+	if e.output.Refs > 0 {
+		r.Output, _, err = messages.UnmarshalBundle(r.Output)
+	}
+	return r, err
 }
 
 func (s supply) recorded() RecordedInput {

@@ -132,6 +132,15 @@ func TestAnExecutorNamesRuns(t *testing.T) {
 	if next, _ := e.x.Due(); next != 2*censusPause {
 		t.Error(next)
 	}
+	e = &executing{t, NewExecutor(Offer{Slots: 2, Again: true})} // its process has had objects of runs before
+	e.x.Step(0, Heard{"c", Ask{Epoch: 3, Number: 1}})
+	if at, ok = e.x.Due(); !ok || at != againPause {
+		t.Error(at, ok)
+	}
+	e.x.Step(at, Tick{})
+	if next, _ := e.x.Due(); next != at+censusPause {
+		t.Error(next)
+	}
 }
 
 // An attempt is not given the progress of a generation that was dropped.

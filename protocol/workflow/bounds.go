@@ -46,6 +46,7 @@ const (
 	beatPause     = time.Second           // between two messages with the progress of an attempt
 	waitsPause    = 5 * time.Second       // between two messages that an attempt waits
 	mostProgress  = 16 << 20              // bytes of progress that a controller keeps; a task of which it keeps none begins anew
+	againPause    = 5 * time.Second       // after which a node that has joined again names them
 	censusPause   = time.Hour             // after which a node names the runs again of which it has something
 )
 

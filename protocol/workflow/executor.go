@@ -13,6 +13,7 @@ type Offer struct {
 	Slots     int // attempts that may run at once: 2 × CPUs by default
 	Functions []Function
 	Disk      string // its identity; "": the node has none
+	Again     bool   // the process was a member before: it has objects of runs that may be over by now
 }
 
 // Executor decides for a member which attempts run there (workflow specification 4):
@@ -140,6 +141,9 @@ func (x *Executor) heard(from phalanx.NodeID, m Message) {
 		x.epoch, x.seen, x.telling = ask.Epoch, serials{}, telling{}
 		if x.census == 0 {
 			x.census = x.now + censusPause
+			if x.offer.Again {
+				x.census = x.now + againPause
+			}
 		}
 	}
 	if m.epoch() != x.epoch || x.epoch == 0 { // a controller sends nothing else before the answer to its Ask

@@ -14,7 +14,8 @@ type Function struct {
 	Version int
 }
 
-// Reduces is what a member offers that combines arrays: no function of the application has an empty name.
+// Reduces is what a member offers that combines arrays, and keeps what a caller has passed: no function of the application has an empty
+// name.
 var Reduces = Function{}
 
 // String returns "name@version".

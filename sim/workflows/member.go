@@ -18,17 +18,24 @@ func (h *host) rebirth(self phalanx.NodeID) {
 		a.cancel()
 	}
 	clear(h.attempts)
+	if h.self != "" {
+		h.Met("workflow: node joins again with its objects")
+		h.store.moved(h.self, self)
+	}
+	again := h.self != ""
 	h.self = self
 	disk := ""
 	if h.keeper.disk != nil {
 		disk = clusterOf(h.keeper.disk.Identity().Disk)
 	}
-	h.has = flow.NewBelongings()
+	if h.has == nil {
+		h.has = flow.NewBelongings()
+	}
 	h.findBlobs()
 	if h.machine.temp {
 		disk = "" // a checkpoint that only this one had would hold its run up for as long as a disk may be away
 	}
-	h.member = flow.NewMember(core.Offer{Slots: 3, Functions: []core.Function{{Name: "f", Version: 1}, {Name: "g", Version: 1}}, Disk: disk})
+	h.member = flow.NewMember(core.Offer{Slots: 3, Functions: []core.Function{{Name: "f", Version: 1}, {Name: "g", Version: 1}}, Disk: disk, Again: again})
 }
 
 // send sends a letter to the service of a node, which may be this one.

@@ -66,6 +66,15 @@ func (o *store) copied(h *host, id phalanx.ObjectID) {
 	}
 }
 
+// moved gives an incarnation the copies of the one before in its process: the store of a node that joins again has them.
+func (o *store) moved(from, to phalanx.NodeID) {
+	for _, x := range o.all {
+		if i := slices.Index(x.on, from); i >= 0 {
+			x.on[i] = to
+		}
+	}
+}
+
 // get reads an object, and waits while nodes that have it do not answer.
 func (h *host) get(id phalanx.ObjectID, then func(b []byte, gone bool)) {
 	life, o := h.life, h.store

@@ -1,0 +1,77 @@
+package workflow
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/phalanx-go/phalanx/internal/poll"
+)
+
+// What a caller has passed to a run by Ref, and what a task has put for the workflow that it returns, is in a checkpoint: the run goes on
+// after all nodes have ended.
+func TestRefsInConstantsHaveCheckpoints(t *testing.T) {
+	var e effects
+	length := Func2("length", 1, func(c Context, r []Ref, _ string) (int, error) {
+		b, err := GetBytes(c, r[0])
+		return len(b), err
+	}).With(NoEffect)
+	mark := Func1("mark", 1, func(Context, []Ref) (int, error) { e.add("mark"); return 0, nil }) // it begins after the checkpoint of what it reads
+	waits := func(r []Ref) Step[int] {
+		return length.Bind(Value(r), After(Event[string]("go"), mark.Bind(Value(r))))
+	}
+	returns := Expand0("returns", 1, func(c Context) (Step[int], error) {
+		r, err := c.Put("x", make([]byte, namedSize))
+		return waits([]Ref{r}), err
+	}).With(NoEffect)
+	last := Func1("last", 1, func(_ Context, n int) (int, error) { return n, nil }).With(NoEffect)
+	tasks := Tasks(length, mark, returns, last)
+	b, dirs := three(t, tasks)
+	info, err := b.nodes[0].Put(within(t), "given", make([]byte, namedSize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, s := range map[string]Step[int]{"passed": waits([]Ref{RefOf(info)}), "returned": last.Bind(returns.Bind())} {
+		if _, err := Start(within(t), b.nodes[0], id, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	poll.Until(t, "the checkpoints", func() bool { return e.count("mark") == 2 })
+	all := startAgain(t, b, dirs, tasks, func() {})
+	for _, id := range []string{"passed", "returned"} {
+		sent := Signal(within(t), all[0], id, "go", "key", []byte(`"go"`))
+		r, err := Attach[int](within(t), all[0], id)
+		if sent != nil {
+			_, why := r.Result(within(t))
+			t.Fatalf("%s: %v: %v", id, sent, why)
+		}
+		if got := result(t, r, err); got != namedSize {
+			t.Errorf("%s: %d", id, got)
+		}
+	}
+}
+
+// A constant with Refs goes through one task, however often it stands in the workflow.
+func TestAConstantWithRefsIsKeptOnce(t *testing.T) {
+	use := Func2("use", 1, func(_ Context, a, b Ref) (int, error) { return 0, nil })
+	r, s := Ref{id: "r", size: 1}, Ref{id: "s", size: 2}
+	d, err := Describe(use.Bind(Value(r), Value(s)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, task := range d.Tasks {
+		names = append(names, fmt.Sprint(task.Name, task.Reads))
+	}
+	if got := fmt.Sprint(names); got != "[keep[] keep#2[] use[0 1]]" {
+		t.Error(got)
+	}
+	if d, err = Describe(use.Bind(Value(r), Value(r))); err != nil || len(d.Tasks) != 2 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if d, err = Describe(use.Bind(Borrowed(r), Borrowed(r))); err != nil || len(d.Tasks) != 1 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if d, err = Describe(use.Bind(Value(Ref{}), Value(Ref{}))); err != nil || len(d.Tasks) != 1 {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
