@@ -177,7 +177,7 @@ func TestFirstDifference(t *testing.T) {
 		"input 1 of task 4 (use) is task 0, read only, and task 0":                  func(g *Graph) { g.Tasks[4].Inputs[1].Kind = InputTask },
 		"task 4 (use) follows the tasks [1 2], and [1]":                             func(g *Graph) { g.Tasks[4].After = g.Tasks[4].After[:1] },
 		"task 2 is sleep 5ns, and sleep 6ns":                                        func(g *Graph) { g.Calls[2].Pause = 6 },
-		"there are 5 tasks, and 6":                                                  func(g *Graph) { g.Tasks = append(g.Tasks, GraphTask{Call: 2}) },
+		"there are 6 tasks, and 7":                                                  func(g *Graph) { g.Tasks = append(g.Tasks, GraphTask{Call: 2}) },
 		"task 3 (reduce) has 1 inputs, and 2":                                       func(g *Graph) { g.Tasks[3].Inputs = slicesOf(g.Tasks[3].Inputs[0], 2) },
 		"task 3 (reduce) is annotated in another way: number of inputs 1, and 2":    func(g *Graph) { g.Calls[3].Num = 2 },
 		"task 0 (draw) is annotated in another way: number of the limit 3, and 4":   func(g *Graph) { g.Calls[0].LimitMost = 4 },
