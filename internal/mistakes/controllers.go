@@ -104,7 +104,7 @@ var inControllers = []Mistake{
 	mistake(Tests, "the result is answered before it is durable",
 		"protocol/workflow/controller_run.go", `	h.result = &result
 `, `	h.result = &result
-	for _, call := range slices.Clone(c.watchers[h.uid]) {
+	for call := range maps.Clone(c.watchers[h.uid]) {
 		c.answer(call, Answer{Run: h.uid, Result: h.result})
 	}
 `),

@@ -1,6 +1,9 @@
 package workflow
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // stepRun has a run take an event, and does what it wants.
 func (c *Controller) stepRun(s step) {
@@ -203,7 +206,7 @@ func (c *Controller) closed(h *hosted) {
 	c.publish(RunClosed{Run: h.uid, ID: h.id, Failed: h.result.Failed})
 	waiting := c.watchers[h.uid]
 	delete(c.watchers, h.uid)
-	for _, call := range waiting {
+	for _, call := range slices.SortedFunc(maps.Keys(waiting), earlier) {
 		c.answer(call, Answer{Run: h.uid, Result: h.result})
 	}
 	c.forgetRun(h)
@@ -273,12 +276,12 @@ func (c *Controller) load(id string, n *Name, f func(*hosted)) {
 			h.held.asks++
 			c.ask(m, u, func() {
 				h.held.asks--
-				c.release()
+				c.releaseRun(h)
 			})
 		}
 		c.unlock(id)
 		f(h)
-		c.release()
+		c.releaseRun(h)
 	})
 }
 

@@ -25,10 +25,10 @@ type hosted struct {
 	status   *Status // as it was at statusAt
 	statusAt time.Duration
 
-	lines   []*line  // what waits for a slot
-	limits  []*limit // for which something waits, or has
-	want    []bool   // by task: an attempt waits for a slot
-	ready   int      // of them
+	lines   []*line             // what waits for a slot
+	limits  map[*limit]struct{} // for which something waits, or of which an attempt was called
+	want    []bool              // by task: an attempt waits for a slot
+	ready   int                 // of them
 	flights map[int]*flight
 	saves   int            // checkpoints that are written
 	at      []*member      // by task: where the output was made; nil: nobody has one
