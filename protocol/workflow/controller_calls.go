@@ -32,7 +32,8 @@ func (c *Controller) called(ev Called) {
 		return
 	}
 	k := &call{caller: ev.Caller, what: ev.Call, full: ev.Full}
-	if len(c.calls) >= MaxCalls {
+	_, awaits := ev.Call.(AwaitResult)
+	if len(c.calls) >= MaxCalls || awaits && len(c.calls) >= MaxAwaits {
 		c.emit(Answer{Caller: ev.Caller, Err: failure(phalanx.ErrUnavailable, "%d calls wait: %w", len(c.calls), ErrBusy)})
 		return
 	}
