@@ -340,3 +340,30 @@ func BenchmarkCopier(b *testing.B) {
 		})
 	}
 }
+
+// As this node, or the one that copies, begins a new incarnation, what was under way is lost, and nobody is to blame: another copy begins as soon as it
+// is known again who has what.
+func TestCopierBlamesNobodyForAnIncarnation(t *testing.T) {
+	for what, next := range map[string]Disks{
+		"own":      {View: 2, Self: "a#2", Others: []phalanx.NodeID{"b#1"}},
+		"copier's": {View: 2, Self: "a#1", Others: []phalanx.NodeID{"b#2"}},
+	} {
+		s := copiesOf(t)
+		s.sees(false, "b#1")
+		s.does(Held{Places: []string{"x"}})
+		s.due(countAfter, "ask b#1 [x]")
+		s.does(s.these("b#1"), "copy x to b#1")
+		s.does(Laid{Number: s.c.number, Size: 1})
+		other := next.Others[0]
+		for _, e := range s.c.Step(s.now, next) {
+			if w, is := e.(AskWhich); is && len(w.Which.Places) == 0 {
+				s.does(s.these(other))
+			}
+		}
+		if len(s.c.copies) > 0 {
+			t.Errorf("%s: the copy goes on", what)
+		}
+		s.due(countAfter, fmt.Sprintf("ask %s [x]", other))
+		s.does(s.these(other), "copy x to "+string(other))
+	}
+}
