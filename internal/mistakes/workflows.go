@@ -15,7 +15,7 @@ var inWorkflows = []Mistake{
 	mistake(Workflows, "a checkpoint stays on one disk",
 		"node/workflow/copier.go", "c.single = append(c.single, p)", ""),
 	mistake(Tests, "the controller of a stranger begins before it has met the ledger of the cluster",
-		"node/ledger/serve.go", "if m.Folder && !c.serve.spoken[m.Node] && !ours {", "if false && !ours {"),
+		"node/ledger/serve.go", "if m.Folder && !c.serve.spoken[m.Node] && !c.votes(m) {", "if false {"),
 	mistake(Workflows, "a node keeps the results of a run that was forgotten",
 		"node/workflow/belongings.go", "if !last || r.Results {", "if !last {"),
 	mistake(Workflows, "a node keeps what a run has left that has ended",
