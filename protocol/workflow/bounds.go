@@ -29,6 +29,7 @@ const (
 	largeInput    = 1 << 20                // bytes: a task runs where such an input is, if it can
 	localWait     = 50 * time.Millisecond  // for a slot there
 	mostSaves     = 256                    // checkpoints that are written at once
+	mostLooks     = 16 << 10               // tasks at which a run looks in one step: all other runs wait meanwhile
 	mostTold      = 512                    // attempts or outputs in a part of a Tell
 	mostNamed     = 10                     // tasks in a Status or in news
 	parkAfter     = 2 * time.Minute        // a run that only sleeps, and for longer, leaves the memory

@@ -217,3 +217,48 @@ func BenchmarkCrowd(b *testing.B) {
 		}
 	}
 }
+
+// Of a workflow with very many tasks a controller begins some in each step, so that other runs go on between.
+func TestALargeWorkflowBeginsByAndBy(t *testing.T) {
+	for _, effect := range []Effect{None, Idempotent} {
+		const n = 3*mostLooks + 1
+		g := &Graph{Tasks: make([]Task, n)}
+		for v := range g.Tasks {
+			g.Tasks[v].Effect = effect
+		}
+		e, err := Check(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := NewRun(RunConfig{Epoch: 1}, e, nil)
+		begun, steps, todo := 0, 0, []RunEvent{Tick{}}
+		for len(todo) > 0 {
+			ev := todo[0]
+			todo = todo[1:]
+			some := 0
+			for _, e := range r.Step(0, ev) {
+				switch e := e.(type) {
+				case Dispatch:
+					begun++
+					some++
+				case Append:
+					some += len(e.Records)
+					todo = append(todo, Durable{e.Number})
+				}
+			}
+			if some > 2*mostLooks {
+				t.Errorf("%d effects in a step", some)
+			}
+			if at, ok := r.Due(); ok && at == 0 && len(todo) == 0 {
+				todo = append(todo, Tick{})
+			}
+			if r.idle(1) && begun < n {
+				t.Fatalf("it is idle, and %d of %d have begun", begun, n)
+			}
+			steps++
+		}
+		if begun != n || steps < 4 {
+			t.Errorf("%d of %d tasks have begun in %d steps", begun, n, steps)
+		}
+	}
+}
