@@ -40,7 +40,7 @@ var inControllers = []Mistake{
 			return false`, `if v < 0 {
 			return false`),
 	mistake(Tests, "a takeover does not wait for attempts that nobody has recorded",
-		"protocol/workflow/controller_take.go", "case len(k.ending) > 0 || k.asks > 0:", "case k.asks > 0:"),
+		"protocol/workflow/controller_take.go", "case len(k.ending) > 0 || k.asks > 0 && c.now < k.until:", "case k.asks > 0 && c.now < k.until:"),
 	mistake(Tests, "Start is answered before it is durable",
 		"protocol/workflow/controller_calls.go", "		h.durable = true\n", "",
 		"protocol/workflow/controller_calls.go", "	c.register(h)\n	if len(parts) > 1 {", `	c.register(h)

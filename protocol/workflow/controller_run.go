@@ -19,6 +19,8 @@ func (c *Controller) stepRun(s step) {
 		switch s.event.(type) {
 		case Abort, Resume, Signal, Unsaved:
 			h.held.later = append(h.held.later, s)
+		case Tick:
+			c.releaseRun(h)
 		}
 		return
 	}
@@ -272,10 +274,13 @@ func (c *Controller) load(id string, n *Name, f func(*hosted)) {
 		}
 		c.add(nil, changes...)
 		c.heldRuns = append(c.heldRuns, h)
+		k := h.held
+		k.until = c.now + takeoverGrace
+		c.timers.Set(h, k.until)
 		for _, m := range c.sortedMembers() {
-			h.held.asks++
+			k.asks++
 			c.ask(m, u, func() {
-				h.held.asks--
+				k.asks--
 				c.releaseRun(h)
 			})
 		}

@@ -296,9 +296,9 @@ func (c *Controller) releaseRun(h *hosted) {
 func (c *Controller) mayGoOn(h *hosted) bool {
 	k := h.held
 	switch {
-	case len(k.ending) > 0 || k.asks > 0:
+	case len(k.ending) > 0 || k.asks > 0 && c.now < k.until:
 		return false
-	case len(c.recorded) == 0:
+	case len(c.recorded) == 0 && k.asks == 0:
 		return true
 	case c.grace > 0: // it is looked at once, and then as each member answers
 		return false

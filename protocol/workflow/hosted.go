@@ -61,7 +61,8 @@ type flight struct {
 // they are placed after they are recorded. But each went to one node, which was recorded before: so a
 // member that does not answer holds up only runs with an attempt, or an output, that no other has told.
 type held struct {
-	asks    int // that the run waits for
+	asks    int           // that the run waits for
+	until   time.Duration // then it goes on without the answers that are missing, if nothing of it may be there
 	found   map[int]*flight
 	reports map[int]Report        // of found
 	ending  map[AttemptID]*member // attempts that nobody recorded: they have to end first
