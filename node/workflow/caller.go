@@ -156,7 +156,7 @@ func (c *Caller) next(k *call) {
 
 func (c *Caller) deliver(k *call, to phalanx.NodeID, patience, wait time.Duration) {
 	k.to, k.lost, k.slack, k.pause = to, c.now+wait, wait-patience, sendAgain
-	if _, awaits := k.Call.Call.(core.AwaitResult); awaits || len(k.Graph) >= MaxWhole { // many wait long, or it is under way for long
+	if _, awaits := k.Call.Call.(core.AwaitResult); awaits || k.large() { // many wait long, or it is under way for long
 		k.pause = wait
 	}
 	c.send(k)
@@ -165,10 +165,17 @@ func (c *Caller) deliver(k *call, to phalanx.NodeID, patience, wait time.Duratio
 // send sends the request of a call, or repeats it: messages are lost as a connection breaks. A controller that has the request ignores repeats.
 func (c *Caller) send(k *call) {
 	left := k.lost - c.now
-	c.emit(Deliver{To: k.to, Request: Request{Number: k.Number, Patience: left - k.slack, Call: k.Call.Call, Graph: k.Graph}})
+	r := Request{Number: k.Number, Patience: left - k.slack, Call: k.Call.Call, Graph: k.Graph}
+	if k.large() && k.to != c.leader { // it may not lead: all members would get the workflow, again and again while none does
+		r.Call, r.Graph = core.GetLedger{}, nil
+	}
+	c.emit(Deliver{To: k.to, Request: r})
 	c.wait(k, min(k.pause, left))
 	k.pause *= 2
 }
+
+// large reports whether the request takes more than one message.
+func (k *call) large() bool { return len(k.Graph) >= MaxWhole }
 
 // wait has next called after a pause, or at the end of the call.
 func (c *Caller) wait(k *call, pause time.Duration) { c.due.Set(k, c.now+min(pause, c.left(k))) }
@@ -230,6 +237,12 @@ func (c *Caller) replied(ev Replied) {
 		}
 		k.to, k.why, k.repeat = "", fmt.Sprintf("node %s: %s", ev.From, reason(err)), true
 		c.wait(k, againPause)
+	case k.large() && ev.Reply.Answer.Ledger != nil: // it leads
+		c.leads(ev.From, ev.Reply.Answer.Ledger.Epoch)
+		if k.to == ev.From && c.leader == ev.From {
+			k.to, k.doubts = "", false
+			c.wait(k, 0)
+		}
 	case awaits && late:
 		k.to, k.open, k.heard, k.doubts = "", true, c.now, false
 		c.wait(k, 0)

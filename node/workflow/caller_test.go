@@ -277,3 +277,49 @@ func TestCallerSaysThatARequestMayHaveTakenEffect(t *testing.T) {
 		}
 	}
 }
+
+// A large workflow is sent to a controller alone: while none is known, members are asked who leads.
+func TestCallerSendsALargeWorkflowToTheControllerAlone(t *testing.T) {
+	s := scriptOf(t)
+	sent := ""
+	step := func(ev CallerEvent) {
+		for _, e := range s.c.Step(s.now, ev) {
+			switch e := e.(type) {
+			case Deliver:
+				sent += fmt.Sprintf("%s %T %d; ", e.To, e.Request.Call, len(e.Request.Graph))
+			case Returned:
+				sent += fmt.Sprintf("return %v; ", e.Answer.Err)
+			}
+		}
+	}
+	wants := func(want string) {
+		t.Helper()
+		if sent != want {
+			t.Errorf("at %v: %q, want %q", s.now, sent, want)
+		}
+		sent = ""
+	}
+	leads := func(n phalanx.NodeID, epoch uint64) Replied {
+		return Replied{From: n, Reply: Reply{Number: 1, Answer: core.Answer{Ledger: &core.Ledger{Leader: n, Epoch: epoch}}}}
+	}
+	whole := fmt.Sprintf("workflow.StartRun %d; ", MaxWhole)
+	step(Call{Number: 1, Call: core.StartRun{ID: "x"}, Graph: make([]byte, MaxWhole), Deadline: time.Minute})
+	wants("a workflow.GetLedger 0; ")
+	step(elsewhere("a", false, "", 0))
+	wants("b workflow.GetLedger 0; ")
+	step(leads("b", 3))
+	wants("b " + whole)
+	s.now = roundWait + lateAnswer // b does not answer: it is asked after the others whether it leads still
+	step(CallerTick{})
+	wants("a workflow.GetLedger 0; ")
+	step(elsewhere("a", false, "b", 3))
+	wants("c workflow.GetLedger 0; ")
+	step(elsewhere("c", false, "b", 3))
+	s.now += searchPause
+	step(CallerTick{})
+	wants("b " + whole)
+	step(Leads{Node: "c", Epoch: 4})
+	wants("c " + whole)
+	step(Replied{From: "c", Reply: Reply{Number: 1}})
+	wants("return <nil>; ")
+}
