@@ -367,3 +367,22 @@ func TestCopierBlamesNobodyForAnIncarnation(t *testing.T) {
 		s.does(s.these(other), "copy x to "+string(other))
 	}
 }
+
+// A read of the own disk that does not end holds up its own checkpoint only, and once it has ended for good nobody else is to blame.
+func TestCopierGoesOnBesideAReadThatHangs(t *testing.T) {
+	s := copiesOf(t)
+	s.sees(false, "b#1")
+	s.does(Held{Places: []string{"x", "y", "z"}})
+	s.due(countAfter, "ask b#1 [x y z]")
+	s.does(s.these("b#1"), "copy x to b#1", "copy y to b#1") // the read of x hangs
+	hangs := s.c.number - 1
+	s.does(s.copied("b#1", ""), "drop", "copy z to b#1")
+	s.does(s.copied("b#1", ""), "drop")
+	s.due(layWait, "drop")
+	if s.c.unfit["b#1"] > s.now {
+		t.Error("the one that was to copy is to blame")
+	}
+	s.does(Laid{Number: hangs, Size: 1})
+	s.due(countAfter, "ask b#1 [x]")
+	s.does(s.these("b#1"), "copy x to b#1")
+}
