@@ -9,6 +9,12 @@ var inControllers = []Mistake{
 	mistake(Tests, "an attempt on a node that has left counts for its limit for ever",
 		"protocol/workflow/controller_members.go", `			c.limits.leave(m)
 `, ""),
+	mistake(Tests, "an attempt that ends calls none that waits for its limit",
+		"protocol/workflow/limits.go", "		l.running--\n		ls.change(l)\n", "		l.running--\n"),
+	mistake(Tests, "an attempt whose function nobody offers any more holds up its limit",
+		"protocol/workflow/controller_members.go", "	c.limits.changeAll()\n	c.withDisks = nil", "	c.withDisks = nil"),
+	mistake(Tests, "a silent member holds up a run that comes back",
+		"protocol/workflow/controller_take.go", "k.asks > 0 && c.now < k.until:", "k.asks > 0:"),
 	mistake(Tests, "attempts that run since before do not count for their limits",
 		"protocol/workflow/controller_take.go", "if h.hasTask(r.ID.Task) {", "if false {"),
 	mistake(Tests, "the report of an earlier attempt counts",
