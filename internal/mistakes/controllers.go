@@ -9,6 +9,12 @@ var inControllers = []Mistake{
 	mistake(Tests, "an attempt on a node that has left counts for its limit for ever",
 		"protocol/workflow/controller_members.go", `			c.limits.leave(m)
 `, ""),
+	mistake(Tests, "an attempt that ends calls none that waits for its limit",
+		"protocol/workflow/limits.go", "		l.running--\n		ls.change(l)\n", "		l.running--\n"),
+	mistake(Tests, "an attempt whose function nobody offers any more holds up its limit",
+		"protocol/workflow/controller_members.go", "	c.limits.changeAll()\n	c.withDisks = nil", "	c.withDisks = nil"),
+	mistake(Tests, "a silent member holds up a run that comes back",
+		"protocol/workflow/controller_take.go", "k.asks > 0 && c.now < k.until:", "k.asks > 0:"),
 	mistake(Tests, "attempts that run since before do not count for their limits",
 		"protocol/workflow/controller_take.go", "if h.hasTask(r.ID.Task) {", "if false {"),
 	mistake(Tests, "the report of an earlier attempt counts",
@@ -40,7 +46,7 @@ var inControllers = []Mistake{
 			return false`, `if v < 0 {
 			return false`),
 	mistake(Tests, "a takeover does not wait for attempts that nobody has recorded",
-		"protocol/workflow/controller_take.go", "case len(k.ending) > 0 || k.asks > 0:", "case k.asks > 0:"),
+		"protocol/workflow/controller_take.go", "case len(k.ending) > 0 || k.asks > 0 && c.now < k.until:", "case k.asks > 0 && c.now < k.until:"),
 	mistake(Tests, "Start is answered before it is durable",
 		"protocol/workflow/controller_calls.go", "		h.durable = true\n", "",
 		"protocol/workflow/controller_calls.go", "	c.register(h)\n	if len(parts) > 1 {", `	c.register(h)
@@ -104,7 +110,7 @@ var inControllers = []Mistake{
 	mistake(Tests, "the result is answered before it is durable",
 		"protocol/workflow/controller_run.go", `	h.result = &result
 `, `	h.result = &result
-	for _, call := range slices.Clone(c.watchers[h.uid]) {
+	for call := range maps.Clone(c.watchers[h.uid]) {
 		c.answer(call, Answer{Run: h.uid, Result: h.result})
 	}
 `),

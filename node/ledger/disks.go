@@ -12,6 +12,7 @@ import (
 type disk struct {
 	id, replica uint64
 	node        phalanx.NodeID // "": it has not said so in this tenure
+	said        phalanx.NodeID // the node that has said so last, in whatever tenure
 	address     string
 	host        string
 	opened, run uint64
@@ -40,7 +41,7 @@ func (c *Core) note(h Hello) bool {
 		return false
 	}
 	was := *d
-	*d = disk{id: h.Disk, replica: h.Replica, node: h.Node, address: h.Address, host: h.Host, opened: h.Opened, run: h.Run,
+	*d = disk{id: h.Disk, replica: h.Replica, node: h.Node, said: h.Node, address: h.Address, host: h.Host, opened: h.Opened, run: h.Run,
 		temporary: h.Temporary, failed: h.Failed, heard: c.now}
 	fresh := c.now-was.heard < c.cfg.HelloMost+c.cfg.FreshFor
 	if was.heard = c.now; was != *d || !fresh {

@@ -45,12 +45,20 @@ func (c *Core) unheard() (all []string) {
 		if m.Node == c.view.Self {
 			break
 		}
-		ours := slices.ContainsFunc(c.book.at(m.Address), func(id uint64) bool { return slices.Contains(c.group.Voters, id) })
-		if m.Folder && !c.serve.spoken[m.Node] && !ours {
+		if m.Folder && !c.serve.spoken[m.Node] && !c.votes(m) {
 			all = append(all, m.Address)
 		}
 	}
 	return all
+}
+
+// votes reports whether a member has a replica of the group. One that is known to be of an earlier process at its address does not count: the next process
+// may have another folder.
+func (c *Core) votes(m Member) bool {
+	return slices.ContainsFunc(c.book.at(m.Address), func(id uint64) bool {
+		d := c.disks[diskOf(id)]
+		return slices.Contains(c.group.Voters, id) && (d == nil || d.said == "" || d.said == m.Node)
+	})
 }
 
 // tickServe has the controller begin as soon as it may.

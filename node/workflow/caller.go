@@ -32,6 +32,9 @@ type Caller struct {
 type call struct {
 	Call
 	to     phalanx.NodeID // has the request; "": it waits for the next one
+	lost   time.Duration  // when the request counts as lost, or its answer
+	pause  time.Duration  // before it is sent again
+	slack  time.Duration  // that lost is later than the controller is to answer
 	search int            // of members: the next one that is asked while none is known to lead
 	doubts bool           // the leader has not answered: the others are asked
 	heard  time.Duration  // when a controller has answered, or the call began
@@ -45,6 +48,7 @@ const (
 	roundWait   = 10 * time.Second       // of a controller for what is asked of it
 	answerWait  = 200 * time.Millisecond
 	lateAnswer  = time.Second           // after which the answer to a round is lost
+	sendAgain   = time.Second           // after which a request without an answer may be lost; twice as long each time
 	searchPause = 50 * time.Millisecond // after all members were asked
 	againPause  = 20 * time.Millisecond // when the next controller has to be asked
 	silentMost  = time.Minute           // without a controller a call without a deadline ends
@@ -95,7 +99,8 @@ func (c *Caller) Due() (at time.Duration, ok bool) { return c.due.Due() }
 func (c *Caller) emit(e CallerEffect) { c.out = append(c.out, e) }
 
 func (c *Caller) begin(ev Call) {
-	if len(c.calls) >= maxCalls {
+	_, awaits := ev.Call.(core.AwaitResult)
+	if len(c.calls) >= maxCalls || awaits && len(c.calls) >= core.MaxAwaits {
 		c.emit(Returned{Number: ev.Number, Answer: core.Answer{Err: failed(phalanx.ErrUnavailable, "", "%d calls of this node wait: %w", len(c.calls), core.ErrBusy)}})
 		return
 	}
@@ -116,6 +121,11 @@ func (c *Caller) sorted() []*call {
 // next asks for a call: the leader if one is known, else the next member. It is called when the last request has
 // had no answer in time, or when there is none.
 func (c *Caller) next(k *call) {
+	if k.to != "" && c.now < k.lost && c.left(k) > 0 {
+		k.repeat = true
+		c.send(k)
+		return
+	}
 	if k.to != "" {
 		k.why = fmt.Sprintf("node %s has not answered", k.to)
 		k.doubts = k.doubts || k.to == c.leader
@@ -145,10 +155,27 @@ func (c *Caller) next(k *call) {
 }
 
 func (c *Caller) deliver(k *call, to phalanx.NodeID, patience, wait time.Duration) {
-	k.to = to
-	c.emit(Deliver{To: to, Request: Request{Number: k.Number, Patience: patience, Call: k.Call.Call, Graph: k.Graph}})
-	c.wait(k, wait)
+	k.to, k.lost, k.slack, k.pause = to, c.now+wait, wait-patience, sendAgain
+	if _, awaits := k.Call.Call.(core.AwaitResult); awaits || k.large() { // many wait long, or it is under way for long
+		k.pause = wait
+	}
+	c.send(k)
 }
+
+// send sends the request of a call, or repeats it: messages are lost as a connection breaks. A controller that has the request ignores repeats.
+func (c *Caller) send(k *call) {
+	left := k.lost - c.now
+	r := Request{Number: k.Number, Patience: left - k.slack, Call: k.Call.Call, Graph: k.Graph}
+	if k.large() && k.to != c.leader { // it may not lead: all members would get the workflow, again and again while none does
+		r.Call, r.Graph = core.GetLedger{}, nil
+	}
+	c.emit(Deliver{To: k.to, Request: r})
+	c.wait(k, min(k.pause, left))
+	k.pause *= 2
+}
+
+// large reports whether the request takes more than one message.
+func (k *call) large() bool { return len(k.Graph) >= MaxWhole }
 
 // wait has next called after a pause, or at the end of the call.
 func (c *Caller) wait(k *call, pause time.Duration) { c.due.Set(k, c.now+min(pause, c.left(k))) }
@@ -202,6 +229,7 @@ func (c *Caller) replied(ev Replied) {
 	err := ev.Reply.Answer.Err
 	_, awaits := k.Call.Call.(core.AwaitResult)
 	_, forgets := k.Call.Call.(core.ForgetRun)
+	late := errors.Is(err, phalanx.ErrDeadline)
 	switch {
 	case ev.Reply.Again:
 		if k.to != ev.From {
@@ -209,8 +237,18 @@ func (c *Caller) replied(ev Replied) {
 		}
 		k.to, k.why, k.repeat = "", fmt.Sprintf("node %s: %s", ev.From, reason(err)), true
 		c.wait(k, againPause)
-	case awaits && errors.Is(err, phalanx.ErrDeadline):
+	case k.large() && ev.Reply.Answer.Ledger != nil: // it leads
+		c.leads(ev.From, ev.Reply.Answer.Ledger.Epoch)
+		if k.to == ev.From && c.leader == ev.From {
+			k.to, k.doubts = "", false
+			c.wait(k, 0)
+		}
+	case awaits && late:
 		k.to, k.open, k.heard, k.doubts = "", true, c.now, false
+		c.wait(k, 0)
+	case late && k.to != ev.From && c.left(k) > 0: // another one is asked by now
+	case late && c.left(k) > answerWait:
+		k.to, k.why, k.repeat, k.doubts = "", fmt.Sprintf("node %s: %s", ev.From, reason(err)), true, false
 		c.wait(k, 0)
 	case forgets && k.repeat && errors.Is(err, phalanx.ErrDeleted): // by the request before
 		c.end(k)
@@ -218,11 +256,26 @@ func (c *Caller) replied(ev Replied) {
 	default:
 		c.end(k)
 		a := ev.Reply.Answer
+		if late {
+			a.Err = failed(phalanx.ErrDeadline, ev.From, "%s", reason(err))
+		}
+		if k.repeat && changes(k.Call.Call) && errors.Is(err, phalanx.ErrClosed) {
+			a.Err = failed(phalanx.ErrClosed, "", "%s. This call was repeated, and its first request may have taken effect: look at the run's history", reason(err))
+		}
 		if ev.Reply.Busy {
 			a.Err = failed(phalanx.ErrUnavailable, ev.From, "%s: %w", strings.TrimSuffix(reason(err), ": "+core.ErrBusy.Error()), core.ErrBusy)
 		}
 		c.emit(Returned{Number: k.Number, Answer: a})
 	}
+}
+
+// changes reports whether a call may end a run, or have it end.
+func changes(c core.Call) bool {
+	switch c.(type) {
+	case core.CancelRun, core.SignalRun:
+		return true
+	}
+	return false
 }
 
 // reason returns what an error says beside its kind.

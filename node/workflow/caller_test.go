@@ -184,3 +184,142 @@ func TestCallerIsBounded(t *testing.T) {
 		t.Errorf("one call too many: %v", got)
 	}
 }
+
+func notInTime(number uint64) Replied {
+	return Replied{From: "b", Reply: Reply{Number: number, Answer: core.Answer{Err: failed(phalanx.ErrDeadline, "", "the ledger has not answered in time: ask again")}}}
+}
+
+// A controller answers within its patience of 10 s, also if the ledger has not. The call goes on to its own deadline, and says then what it has waited for.
+func TestCallerWaitsForASlowLedger(t *testing.T) {
+	for _, call := range []core.Call{core.StartRun{ID: "x"}, core.CancelRun{ID: "x"}, core.SignalRun{ID: "x"}, core.AttachRun{ID: "x"}} {
+		s := scriptOf(t)
+		s.does(Leads{Node: "b", Epoch: 1})
+		s.does(Call{Number: 1, Call: call, Deadline: time.Minute}, "ask b")
+		s.now = 10 * time.Second
+		s.does(notInTime(1), "ask b")
+		s.does(Replied{From: "b", Reply: Reply{Number: 1}}, "return <nil>")
+
+		s.does(Call{Number: 2, Call: call, Deadline: s.now + 12*time.Second}, "ask b")
+		s.now += 10 * time.Second
+		s.does(notInTime(2), "ask b")
+		s.now += 1900 * time.Millisecond
+		s.does(notInTime(2), "return workflow (node b): deadline: the ledger has not answered in time: ask again")
+		if _, ok := s.c.Due(); ok {
+			t.Errorf("%T: something is due", call)
+		}
+	}
+}
+
+// A request may be lost as the connection to the controller's node breaks: it is repeated long before the controller would be taken for dead.
+func TestCallerRepeatsALostRequest(t *testing.T) {
+	s := scriptOf(t)
+	s.does(Leads{Node: "b", Epoch: 1})
+	s.does(Call{Number: 1, Call: core.CancelRun{ID: "x"}, Deadline: time.Minute}, "ask b")
+	for _, at := range []time.Duration{time.Second, 3 * time.Second, 7 * time.Second} {
+		s.due("ask b")
+		if s.now != at {
+			t.Errorf("it is repeated after %v, want %v", s.now, at)
+		}
+	}
+	s.due("ask a") // b has not answered in time
+	if s.now != roundWait+lateAnswer {
+		t.Errorf("b is doubted after %v", s.now)
+	}
+	s.does(Replied{From: "b", Reply: Reply{Number: 1}}, "return <nil>")
+
+	// The client of a result waits as long as the run goes on, and many may. A large workflow takes a while to arrive.
+	s.does(Call{Number: 2, Call: core.AwaitResult{ID: "x"}, Deadline: 2 * time.Minute}, "ask b")
+	s.does(Call{Number: 3, Call: core.StartRun{ID: "y"}, Graph: make([]byte, MaxWhole), Deadline: 2 * time.Minute}, "ask b")
+	began := s.now
+	s.due("ask a", "ask a")
+	if s.now-began != roundWait+lateAnswer {
+		t.Errorf("they are repeated after %v", s.now-began)
+	}
+}
+
+// As clients wait for as many results as can be, others can still cancel and signal: the runs may wait for that.
+func TestCallerKeepsRoomBesideResults(t *testing.T) {
+	s := scriptOf(t)
+	n := uint64(0)
+	busy := func(call core.Call) bool {
+		n++
+		got := s.c.Step(0, Call{Number: n, Call: call})
+		r, is := got[0].(Returned)
+		return is && errors.Is(r.Answer.Err, core.ErrBusy)
+	}
+	for range core.MaxAwaits {
+		if busy(core.AwaitResult{ID: "x"}) {
+			t.Fatalf("call %d is one too many", n)
+		}
+	}
+	if !busy(core.AwaitResult{ID: "x"}) {
+		t.Error("more wait for results than may")
+	}
+	if busy(core.SignalRun{ID: "x"}) {
+		t.Error("a signal is refused")
+	}
+}
+
+// A repeat may find that the run has ended because of the request before: the error says so.
+func TestCallerSaysThatARequestMayHaveTakenEffect(t *testing.T) {
+	for _, repeats := range []bool{false, true} {
+		for _, call := range []core.Call{core.CancelRun{ID: "x"}, core.SignalRun{ID: "x"}} {
+			s := scriptOf(t)
+			s.does(Leads{Node: "b", Epoch: 1})
+			s.does(Call{Number: 1, Call: call, Deadline: time.Minute}, "ask b")
+			ended := Replied{From: "b", Reply: Reply{Number: 1, Answer: core.Answer{Err: failed(phalanx.ErrClosed, "", "run x has ended")}}}
+			if !repeats {
+				s.does(ended, "return workflow: closed: run x has ended")
+				continue
+			}
+			s.does(Leads{Node: "c", Epoch: 2}, "ask c")
+			s.does(ended, "return workflow: closed: run x has ended. This call was repeated, and its first request may have taken effect: look at the run's history")
+		}
+	}
+}
+
+// A large workflow is sent to a controller alone: while none is known, members are asked who leads.
+func TestCallerSendsALargeWorkflowToTheControllerAlone(t *testing.T) {
+	s := scriptOf(t)
+	sent := ""
+	step := func(ev CallerEvent) {
+		for _, e := range s.c.Step(s.now, ev) {
+			switch e := e.(type) {
+			case Deliver:
+				sent += fmt.Sprintf("%s %T %d; ", e.To, e.Request.Call, len(e.Request.Graph))
+			case Returned:
+				sent += fmt.Sprintf("return %v; ", e.Answer.Err)
+			}
+		}
+	}
+	wants := func(want string) {
+		t.Helper()
+		if sent != want {
+			t.Errorf("at %v: %q, want %q", s.now, sent, want)
+		}
+		sent = ""
+	}
+	leads := func(n phalanx.NodeID, epoch uint64) Replied {
+		return Replied{From: n, Reply: Reply{Number: 1, Answer: core.Answer{Ledger: &core.Ledger{Leader: n, Epoch: epoch}}}}
+	}
+	whole := fmt.Sprintf("workflow.StartRun %d; ", MaxWhole)
+	step(Call{Number: 1, Call: core.StartRun{ID: "x"}, Graph: make([]byte, MaxWhole), Deadline: time.Minute})
+	wants("a workflow.GetLedger 0; ")
+	step(elsewhere("a", false, "", 0))
+	wants("b workflow.GetLedger 0; ")
+	step(leads("b", 3))
+	wants("b " + whole)
+	s.now = roundWait + lateAnswer // b does not answer: it is asked after the others whether it leads still
+	step(CallerTick{})
+	wants("a workflow.GetLedger 0; ")
+	step(elsewhere("a", false, "b", 3))
+	wants("c workflow.GetLedger 0; ")
+	step(elsewhere("c", false, "b", 3))
+	s.now += searchPause
+	step(CallerTick{})
+	wants("b " + whole)
+	step(Leads{Node: "c", Epoch: 4})
+	wants("c " + whole)
+	step(Replied{From: "c", Reply: Reply{Number: 1}})
+	wants("return <nil>; ")
+}

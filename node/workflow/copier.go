@@ -182,6 +182,7 @@ func (c *Copier) doubtAll(bad func(disk string) bool) {
 
 // viewed takes a view.
 func (c *Copier) viewed(ev Disks) {
+	reborn := c.self != ev.Self // the host has ended what the incarnation before has laid
 	c.view, c.self = ev.View, ev.Self
 	c.diskless = slices.DeleteFunc(c.diskless, func(n phalanx.NodeID) bool { return !slices.Contains(ev.Others, n) })
 	old := c.others
@@ -205,7 +206,7 @@ func (c *Copier) viewed(ev Disks) {
 		c.endCount()
 	}
 	for _, n := range slices.Sorted(maps.Keys(c.copies)) {
-		if k := c.copies[n]; !stays(k.to) {
+		if k := c.copies[n]; reborn || !stays(k.to) {
 			c.endCopy(n, k)
 		}
 	}

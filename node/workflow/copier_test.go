@@ -340,3 +340,49 @@ func BenchmarkCopier(b *testing.B) {
 		})
 	}
 }
+
+// As this node, or the one that copies, begins a new incarnation, what was under way is lost, and nobody is to blame: another copy begins as soon as it
+// is known again who has what.
+func TestCopierBlamesNobodyForAnIncarnation(t *testing.T) {
+	for what, next := range map[string]Disks{
+		"own":      {View: 2, Self: "a#2", Others: []phalanx.NodeID{"b#1"}},
+		"copier's": {View: 2, Self: "a#1", Others: []phalanx.NodeID{"b#2"}},
+	} {
+		s := copiesOf(t)
+		s.sees(false, "b#1")
+		s.does(Held{Places: []string{"x"}})
+		s.due(countAfter, "ask b#1 [x]")
+		s.does(s.these("b#1"), "copy x to b#1")
+		s.does(Laid{Number: s.c.number, Size: 1})
+		other := next.Others[0]
+		for _, e := range s.c.Step(s.now, next) {
+			if w, is := e.(AskWhich); is && len(w.Which.Places) == 0 {
+				s.does(s.these(other))
+			}
+		}
+		if len(s.c.copies) > 0 {
+			t.Errorf("%s: the copy goes on", what)
+		}
+		s.due(countAfter, fmt.Sprintf("ask %s [x]", other))
+		s.does(s.these(other), "copy x to "+string(other))
+	}
+}
+
+// A read of the own disk that does not end holds up its own checkpoint only, and once it has ended for good nobody else is to blame.
+func TestCopierGoesOnBesideAReadThatHangs(t *testing.T) {
+	s := copiesOf(t)
+	s.sees(false, "b#1")
+	s.does(Held{Places: []string{"x", "y", "z"}})
+	s.due(countAfter, "ask b#1 [x y z]")
+	s.does(s.these("b#1"), "copy x to b#1", "copy y to b#1") // the read of x hangs
+	hangs := s.c.number - 1
+	s.does(s.copied("b#1", ""), "drop", "copy z to b#1")
+	s.does(s.copied("b#1", ""), "drop")
+	s.due(layWait, "drop")
+	if s.c.unfit["b#1"] > s.now {
+		t.Error("the one that was to copy is to blame")
+	}
+	s.does(Laid{Number: hangs, Size: 1})
+	s.due(countAfter, "ask b#1 [x]")
+	s.does(s.these("b#1"), "copy x to b#1")
+}

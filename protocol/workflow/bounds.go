@@ -7,19 +7,20 @@ import (
 
 // Bounds of what a Controller and an Executor hold (workflow specification 3).
 const (
-	MaxWork        = 64 << 20  // bytes of a workflow as it is recorded, with its constants
-	MaxReturned    = 2 << 20   // bytes of a workflow that a task returns, as it is recorded: a controller reads it while all else waits
-	MaxInputs      = 64 << 20  // bytes of what an executor has to know of the inputs of a task
-	MaxWrite       = 192 << 10 // bytes of a Write, but for one row that is larger; an entry of the ledger has 256 KB
-	MaxUncommitted = 16 << 20  // bytes that are not durable: above, Start is ErrBusy and reports wait
-	MaxCalls       = 1 << 16   // calls that wait for an answer
-	MaxKept        = 4096      // reports that an executor keeps, beside the attempts that run
-	MaxRecorded    = 64 << 10  // bytes of an output that goes into the ledger
-	MaxProgress    = 64 << 10  // bytes of the progress of an attempt
-	MaxNames       = 32 << 10  // bytes of Output.Names; instead of more it has "", with which each id begins
-	MaxWhy         = 4 << 10   // bytes of an error's text; the rest is cut
-	MaxVersions    = 500       // of functions that a Resume puts in place of others
-	MaxSlots       = 1 << 16   // attempts that a member runs at once
+	MaxWork        = 64 << 20         // bytes of a workflow as it is recorded, with its constants
+	MaxReturned    = 2 << 20          // bytes of a workflow that a task returns, as it is recorded: a controller reads it while all else waits
+	MaxInputs      = 64 << 20         // bytes of what an executor has to know of the inputs of a task
+	MaxWrite       = 192 << 10        // bytes of a Write, but for one row that is larger; an entry of the ledger has 256 KB
+	MaxUncommitted = 16 << 20         // bytes that are not durable: above, Start is ErrBusy and reports wait
+	MaxCalls       = 1 << 16          // calls that wait for an answer
+	MaxAwaits      = MaxCalls - 1<<12 // of them, as one more waits for a result: others can still signal and cancel
+	MaxKept        = 4096             // reports that an executor keeps, beside the attempts that run
+	MaxRecorded    = 64 << 10         // bytes of an output that goes into the ledger
+	MaxProgress    = 64 << 10         // bytes of the progress of an attempt
+	MaxNames       = 32 << 10         // bytes of Output.Names; instead of more it has "", with which each id begins
+	MaxWhy         = 4 << 10          // bytes of an error's text; the rest is cut
+	MaxVersions    = 500              // of functions that a Resume puts in place of others
+	MaxSlots       = 1 << 16          // attempts that a member runs at once
 )
 
 const (
@@ -28,6 +29,7 @@ const (
 	largeInput    = 1 << 20                // bytes: a task runs where such an input is, if it can
 	localWait     = 50 * time.Millisecond  // for a slot there
 	mostSaves     = 256                    // checkpoints that are written at once
+	mostLooks     = 16 << 10               // tasks at which a run looks in one step: all other runs wait meanwhile
 	mostTold      = 512                    // attempts or outputs in a part of a Tell
 	mostNamed     = 10                     // tasks in a Status or in news
 	parkAfter     = 2 * time.Minute        // a run that only sleeps, and for longer, leaves the memory

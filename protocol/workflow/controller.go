@@ -74,7 +74,7 @@ type Controller struct {
 	// calls
 	calls    map[Caller]*call
 	patience agenda.Agenda[*call]
-	watchers map[UID][]*call
+	watchers map[UID]map[*call]struct{} // by run
 
 	// members
 	view     ViewNumber
@@ -82,7 +82,8 @@ type Controller struct {
 	recorded map[phalanx.NodeID]Known // that may have attempts: of the scan, and not heard; or that have left, and this is not durable
 	nobody   bool                     // no view was heard
 	grace    time.Duration            // then the controller looks which runs can go on
-	heldRuns []*hosted
+	heldRuns []*hosted                // in order; some go on by now
+	wentOn   int                      // of them
 	repeats  agenda.Agenda[*sending]
 	acking   []*member // that have acks
 	place    placer
@@ -112,7 +113,7 @@ func NewController(cfg ControllerConfig, now time.Duration) *Controller {
 	cfg.Run.Epoch = cfg.Epoch
 	return &Controller{cfg: cfg, now: now, loading: true, nobody: true, ticks: now + minute,
 		runs: map[UID]*hosted{}, ids: map[string]*hosted{}, locked: map[string][]func(){}, reads: map[uint64]func([]Row){},
-		looking: map[string][]func(*hosted, *Name){}, calls: map[Caller]*call{}, watchers: map[UID][]*call{},
+		looking: map[string][]func(*hosted, *Name){}, calls: map[Caller]*call{}, watchers: map[UID]map[*call]struct{}{},
 		members: map[phalanx.NodeID]*member{}, recorded: map[phalanx.NodeID]Known{}, strays: map[UID][]*member{},
 		saves: map[Blob]*save{}, unacked: map[AttemptID]bool{}, mostInputs: MaxInputs}
 }
@@ -190,8 +191,7 @@ func (c *Controller) tick() {
 	if c.loading {
 		return
 	}
-	for c.now >= c.ticks {
-		c.ticks += minute
+	if c.now >= c.ticks {
 		c.pass()
 	}
 	if c.grace > 0 && c.now >= c.grace {

@@ -47,7 +47,7 @@ func (c *Controller) dispatch() {
 				c.limits.add(h, v, by)
 				continue
 			}
-			c.limits.placed(h, v, by)
+			c.limits.left(h, v, by)
 		}
 		c.send(h, v, m)
 	}
@@ -136,6 +136,9 @@ func (c *Controller) recall(h *hosted, e Cancel) {
 	}
 	if h.wants(e.Task) {
 		h.unwant(e.Task)
+		if by, is := h.limitOf(e.Task); is {
+			c.limits.left(h, e.Task, by)
+		}
 		c.step(h, Outcome{Task: e.Task, Attempt: e.Attempt, Kind: h.run.tasks[e.Task].kind, Failed: "it was canceled before it began"}, nil)
 	}
 }

@@ -32,7 +32,8 @@ func (c *Controller) called(ev Called) {
 		return
 	}
 	k := &call{caller: ev.Caller, what: ev.Call, full: ev.Full}
-	if len(c.calls) >= MaxCalls {
+	_, awaits := ev.Call.(AwaitResult)
+	if len(c.calls) >= MaxCalls || awaits && len(c.calls) >= MaxAwaits {
 		c.emit(Answer{Caller: ev.Caller, Err: failure(phalanx.ErrUnavailable, "%d calls wait: %w", len(c.calls), ErrBusy)})
 		return
 	}
@@ -72,9 +73,9 @@ func (c *Controller) called(ev Called) {
 	}
 }
 
-func (c *Controller) sortedCalls() []*call {
-	return slices.SortedFunc(maps.Values(c.calls), func(a, b *call) int { return order(uint64(a.caller), uint64(b.caller)) })
-}
+func (c *Controller) sortedCalls() []*call { return slices.SortedFunc(maps.Values(c.calls), earlier) }
+
+func earlier(a, b *call) int { return order(uint64(a.caller), uint64(b.caller)) }
 
 // dropCall forgets a call that is answered, or that nobody waits for.
 func (c *Controller) dropCall(k *call) {
@@ -82,10 +83,8 @@ func (c *Controller) dropCall(k *call) {
 	delete(c.calls, k.caller)
 	c.patience.Cancel(k)
 	if all, is := c.watchers[k.run]; is {
-		if all = slices.DeleteFunc(all, func(o *call) bool { return o == k }); len(all) == 0 {
+		if delete(all, k); len(all) == 0 {
 			delete(c.watchers, k.run)
-		} else {
-			c.watchers[k.run] = all
 		}
 	}
 }
@@ -236,7 +235,10 @@ func (c *Controller) begin(k *call, s StartRun) {
 func (c *Controller) awaitResult(k *call, u UID, n *Name) {
 	if n == nil || n.State != Finished {
 		k.run = u
-		c.watchers[u] = append(c.watchers[u], k)
+		if c.watchers[u] == nil {
+			c.watchers[u] = map[*call]struct{}{}
+		}
+		c.watchers[u][k] = struct{}{}
 		return
 	}
 	c.read(runKey(u, "result/"), runKey(u, "result0"), 0, func(rows []Row) {
@@ -284,7 +286,8 @@ func (c *Controller) whenClosed(k *call, h *hosted) {
 // after has a run take an event, and answers once what follows from it is durable: once a Write behind that is.
 func (c *Controller) after(k *call, h *hosted, ev RunEvent) {
 	c.step(h, ev, func(bool) {
-		c.place.again(h)                                           // after a Resume its functions may be others
+		c.place.again(h) // after a Resume its functions may be others
+		c.limits.changeOf(h)
 		if state, _ := h.run.state(); h.closing && state == Open { // it has ended before it took the event
 			c.whenClosed(k, h)
 			return

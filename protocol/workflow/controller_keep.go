@@ -2,9 +2,11 @@ package workflow
 
 import "strings"
 
-// pass notes that a leader has led for another minute, and deletes what has been kept long enough.
+// pass notes that a leader has led for another minute, or for several if it was late, and deletes what has been kept long enough.
 func (c *Controller) pass() {
-	c.minutes++
+	for ; c.now >= c.ticks; c.ticks += minute {
+		c.minutes++
+	}
 	c.add(nil, c.clock())
 	c.expire()
 	c.wake()
@@ -13,14 +15,13 @@ func (c *Controller) pass() {
 // wake loads the runs that have slept long enough. A run that is in memory, or has ended, has left its row behind.
 func (c *Controller) wake() {
 	c.read("wake/", wakeKey(c.minutes+1, ""), mostListed, func(rows []Row) {
-		if len(rows) == mostListed { // there may be more
-			defer func() { c.add(c.wake, c.clock()) }()
-		}
+		done := c.page(rows, c.wake)
 		for _, r := range rows {
 			id := strings.SplitN(r.Key, "/", 3)[2]
 			c.lookup(id, func(h *hosted, n *Name) {
 				if h != nil || n == nil || n.State != Waiting || wakeKey(n.Until, id) != r.Key {
 					c.add(nil, Row{Key: r.Key})
+					done()
 					return
 				}
 				c.load(id, n, func(h *hosted) {
@@ -28,25 +29,36 @@ func (c *Controller) wake() {
 						c.publish(RunStuck{Run: n.Run, ID: id, Why: "this version cannot go on with it"})
 						c.add(nil, Row{Key: r.Key})
 					}
+					done()
 				})
 			})
 		}
 	})
 }
 
+// page returns a function to call as each row of a page has its deletion written. After the last one next reads the page that follows, if
+// there may be one: before, it would find the same rows.
+func (c *Controller) page(rows []Row, next func()) (done func()) {
+	left := len(rows)
+	return func() {
+		if left--; left == 0 && len(rows) == mostListed {
+			c.add(next, c.clock())
+		}
+	}
+}
+
 // expire deletes the rows of ids whose time is over. A Start that still finds a row attaches to its run, so that no
 // row of a new run is deleted.
 func (c *Controller) expire() {
 	c.read("until/", untilKey(c.minutes+1, ""), mostListed, func(rows []Row) {
-		if len(rows) == mostListed { // there may be more
-			defer func() { c.add(c.expire, c.clock()) }()
-		}
+		done := c.page(rows, c.expire)
 		for _, r := range rows {
 			parts := strings.SplitN(r.Key, "/", 3)
 			id := parts[2]
 			c.lookup(id, func(h *hosted, n *Name) {
 				if h != nil || n == nil || untilKey(n.Until, id) != r.Key || n.State != Finished && n.State != Forgotten {
 					c.add(nil, Row{Key: r.Key}) // another run has the id
+					done()
 					return
 				}
 				gone := []Row{{Key: r.Key}, {Key: idKey(id)}}
@@ -54,6 +66,7 @@ func (c *Controller) expire() {
 					gone = append(gone, Row{Key: runKey(n.Run, ""), End: runEnd(n.Run)})
 				}
 				c.deleteRun(id, n, nil, gone...)
+				done()
 			})
 		}
 	})

@@ -58,10 +58,15 @@ func TestACallHasAnEnd(t *testing.T) {
 	if len(d.c.watchers) > 0 {
 		t.Error("it waits for ever")
 	}
-	for range MaxCalls {
+	for range MaxAwaits {
 		d.call(AwaitResult{ID: "r"})
 	}
 	d.refuses(d.call(AwaitResult{ID: "r"}), phalanx.ErrUnavailable, "busy")
+	c = d.call(CancelRun{ID: "r"}) // those who wait do not keep it from ending
+	d.durable()
+	if err := d.answer(c).Err; err != nil {
+		t.Error(err)
+	}
 }
 
 // A run that has ended is forgotten after 7 days of leaders' minutes, or when somebody says so. Then its id stays for 20

@@ -159,6 +159,7 @@ func (c *Controller) leave(m *member) {
 	m.left = true
 	delete(c.members, m.node)
 	c.place.leave(m)
+	c.limits.changeAll()
 	c.withDisks = nil
 	for _, f := range m.flights {
 		c.stop(f.msg)
@@ -171,7 +172,9 @@ func (c *Controller) leave(m *member) {
 	}
 	c.stop(m.freeing)
 	for _, h := range c.heldRuns {
-		h.held.leave(h, m)
+		if h.held != nil {
+			h.held.leave(h, m)
+		}
 	}
 	asks := m.asks
 	m.asks = nil
@@ -234,6 +237,7 @@ func (c *Controller) enter(m *member, offers []Function) {
 	enter := func() {
 		if !m.left {
 			c.place.enter(m, offers)
+			c.limits.changeAll()
 			c.withDisks = nil
 			c.saveMore()
 		}

@@ -1,6 +1,9 @@
 package workflow
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // stepRun has a run take an event, and does what it wants.
 func (c *Controller) stepRun(s step) {
@@ -16,6 +19,8 @@ func (c *Controller) stepRun(s step) {
 		switch s.event.(type) {
 		case Abort, Resume, Signal, Unsaved:
 			h.held.later = append(h.held.later, s)
+		case Tick:
+			c.releaseRun(h)
 		}
 		return
 	}
@@ -203,7 +208,7 @@ func (c *Controller) closed(h *hosted) {
 	c.publish(RunClosed{Run: h.uid, ID: h.id, Failed: h.result.Failed})
 	waiting := c.watchers[h.uid]
 	delete(c.watchers, h.uid)
-	for _, call := range waiting {
+	for _, call := range slices.SortedFunc(maps.Keys(waiting), earlier) {
 		c.answer(call, Answer{Run: h.uid, Result: h.result})
 	}
 	c.forgetRun(h)
@@ -269,16 +274,19 @@ func (c *Controller) load(id string, n *Name, f func(*hosted)) {
 		}
 		c.add(nil, changes...)
 		c.heldRuns = append(c.heldRuns, h)
+		k := h.held
+		k.until = c.now + takeoverGrace
+		c.timers.Set(h, k.until)
 		for _, m := range c.sortedMembers() {
-			h.held.asks++
+			k.asks++
 			c.ask(m, u, func() {
-				h.held.asks--
-				c.release()
+				k.asks--
+				c.releaseRun(h)
 			})
 		}
 		c.unlock(id)
 		f(h)
-		c.release()
+		c.releaseRun(h)
 	})
 }
 

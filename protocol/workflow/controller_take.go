@@ -202,7 +202,7 @@ func (c *Controller) reportedHeld(m *member, h *hosted, r Report) {
 	if _, is := k.ending[r.ID]; is {
 		delete(k.ending, r.ID)
 		c.acknowledge(m, r.ID)
-		c.release()
+		c.releaseRun(h)
 		return
 	}
 	f := k.found[r.ID.Task]
@@ -268,13 +268,27 @@ func (c *Controller) release() {
 		return
 	}
 	all := c.heldRuns
-	c.heldRuns = nil
+	c.heldRuns, c.wentOn = nil, 0
 	for _, h := range all {
-		if c.mayGoOn(h) {
+		switch {
+		case h.held == nil:
+		case c.mayGoOn(h):
 			c.goOn(h)
-		} else {
+		default:
 			c.heldRuns = append(c.heldRuns, h)
 		}
+	}
+}
+
+// releaseRun has a held run go on if it can, once what is new is about that run alone. It looks at no other: many may be held.
+func (c *Controller) releaseRun(h *hosted) {
+	if c.loading || c.nobody || h.held == nil || !c.mayGoOn(h) {
+		return
+	}
+	c.goOn(h)
+	if c.wentOn++; 2*c.wentOn >= len(c.heldRuns) {
+		c.heldRuns = slices.DeleteFunc(c.heldRuns, func(h *hosted) bool { return h.held == nil })
+		c.wentOn = 0
 	}
 }
 
@@ -282,9 +296,9 @@ func (c *Controller) release() {
 func (c *Controller) mayGoOn(h *hosted) bool {
 	k := h.held
 	switch {
-	case len(k.ending) > 0 || k.asks > 0:
+	case len(k.ending) > 0 || k.asks > 0 && c.now < k.until:
 		return false
-	case len(c.recorded) == 0:
+	case len(c.recorded) == 0 && k.asks == 0:
 		return true
 	case c.grace > 0: // it is looked at once, and then as each member answers
 		return false

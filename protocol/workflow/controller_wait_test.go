@@ -384,3 +384,50 @@ func TestLargeRecordsAreCut(t *testing.T) {
 		t.Errorf("%d outputs", len(outputs))
 	}
 }
+
+// A member that does not answer, such as one to which the link is cut, holds up a run that comes back to memory only if something of the run may be there.
+func TestASilentMemberHoldsUpNoRunThatComesBack(t *testing.T) {
+	for _, test := range []struct {
+		what  string
+		graph string
+		made  Output // of a
+		waits bool
+	}{
+		{"nothing", "ok event; b < ok", Output{}, false},
+		{"an output that is recorded", "a; ok event < a; b < ok a", small, false},
+		{"an output that only a member may have", "a off; ok event < a; b < ok a", Output{Size: 1 << 20}, true},
+	} {
+		d := newDesk(t, 1, map[string]RowValue{}, "n1", "n2")
+		d.tells("n1", Tell{})
+		d.tells("n2", Tell{})
+		d.durable()
+		d.call(StartRun{ID: "r", Work: simple(t, test.graph)})
+		d.durable()
+		if len(d.orders) > 0 {
+			n, o := d.order()
+			d.reports(n, o, test.made, "")
+			d.durable()
+		}
+		if len(d.c.runs) > 0 {
+			t.Fatalf("%s: it is not parked", test.what)
+		}
+		c := d.call(SignalRun{ID: "r", Name: "ok", Key: "1"})
+		d.tells("n1", Tell{}) // n2 says nothing
+		d.durable()
+		d.after(takeoverGrace)
+		d.durable()
+		if _, answered := d.answers[c]; answered == test.waits || answered != (len(d.orders) > 0) {
+			t.Errorf("%s is elsewhere: the signal is answered: %v, %d orders", test.what, answered, len(d.orders))
+		}
+		d.tells("n2", Tell{})
+		d.durable()
+		d.after(takeoverGrace)
+		d.durable()
+		if err := d.answer(c).Err; err != nil {
+			t.Error(err)
+		}
+		if len(d.c.heldRuns) > 0 || len(d.orders) == 0 {
+			t.Errorf("%s: %d runs are held, and %d orders sent", test.what, len(d.c.heldRuns), len(d.orders))
+		}
+	}
+}

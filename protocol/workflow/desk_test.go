@@ -26,10 +26,13 @@ type desk struct {
 	view    uint64
 	orders  []Send // Order messages, also in sent, but for repeats
 	serials map[phalanx.NodeID]uint64
+	reads   map[string]int  // how often a range was read, by its key
+	late    func(Read) bool // what is read that is answered by found; nil: nothing
+	unread  []ControlEvent  // that is
 }
 
 func newDesk(t *testing.T, epoch uint64, rows map[string]RowValue, nodes ...phalanx.NodeID) *desk {
-	d := &desk{t: t, rows: rows, answers: map[Caller]Answer{}, serials: map[phalanx.NodeID]uint64{}}
+	d := &desk{t: t, rows: rows, answers: map[Caller]Answer{}, serials: map[phalanx.NodeID]uint64{}, reads: map[string]int{}}
 	d.c = NewController(ControllerConfig{Ledger: 1, Epoch: epoch}, 0)
 	var scan []Row
 	for _, k := range slices.Sorted(maps.Keys(rows)) {
@@ -63,15 +66,26 @@ func (d *desk) do(ev ControlEvent) {
 				d.queue = append(d.queue, e)
 			case Read:
 				var rows []Row
-				for _, k := range slices.Sorted(maps.Keys(d.rows)) {
-					if k == e.Key || e.End != "" && k >= e.Key && k < e.End {
-						rows = append(rows, Row{Key: k, Value: d.rows[k]})
+				if v, is := d.rows[e.Key]; is {
+					rows = append(rows, Row{Key: e.Key, Value: v})
+				}
+				if e.End != "" {
+					rows = nil
+					for _, k := range slices.Sorted(maps.Keys(d.rows)) {
+						if k >= e.Key && k < e.End {
+							rows = append(rows, Row{Key: k, Value: d.rows[k]})
+						}
 					}
 				}
 				if e.Limit > 0 {
 					rows = rows[:min(len(rows), e.Limit)]
 				}
-				todo = append(todo, Found{e.Number, rows})
+				d.reads[e.Key]++
+				if d.late != nil && d.late(e) {
+					d.unread = append(d.unread, Found{e.Number, rows})
+				} else {
+					todo = append(todo, Found{e.Number, rows})
+				}
 			case Confirm:
 				todo = append(todo, Confirmed(e))
 			case Send:
@@ -112,6 +126,16 @@ func (d *desk) durableTo(number uint64) {
 			maps.DeleteFunc(d.rows, func(k string, _ RowValue) bool { return k == r.Key || r.End != "" && k >= r.Key && k < r.End })
 		}
 		d.do(Durable{w.Number})
+	}
+}
+
+// found answers all that was read late.
+func (d *desk) found() {
+	d.t.Helper()
+	all := d.unread
+	d.unread = nil
+	for _, f := range all {
+		d.do(f)
 	}
 }
 
@@ -208,7 +232,7 @@ func published[N News](d *desk) (n int) {
 }
 
 // simple returns a workflow whose tasks all run f@1.
-func simple(t *testing.T, graph string) *Work {
+func simple(t testing.TB, graph string) *Work {
 	g := parse(t, graph)
 	k := workOf(g, 0)
 	k.Functions, k.Calls = []Function{{"f", 1}}, make([]int32, len(g.Tasks))

@@ -25,10 +25,10 @@ type hosted struct {
 	status   *Status // as it was at statusAt
 	statusAt time.Duration
 
-	lines   []*line  // what waits for a slot
-	limits  []*limit // for which something waits, or has
-	want    []bool   // by task: an attempt waits for a slot
-	ready   int      // of them
+	lines   []*line             // what waits for a slot
+	limits  map[*limit]struct{} // for which something waits, or of which an attempt was called
+	want    []bool              // by task: an attempt waits for a slot
+	ready   int                 // of them
 	flights map[int]*flight
 	saves   int            // checkpoints that are written
 	at      []*member      // by task: where the output was made; nil: nobody has one
@@ -61,7 +61,8 @@ type flight struct {
 // they are placed after they are recorded. But each went to one node, which was recorded before: so a
 // member that does not answer holds up only runs with an attempt, or an output, that no other has told.
 type held struct {
-	asks    int // that the run waits for
+	asks    int           // that the run waits for
+	until   time.Duration // then it goes on without the answers that are missing, if nothing of it may be there
 	found   map[int]*flight
 	reports map[int]Report        // of found
 	ending  map[AttemptID]*member // attempts that nobody recorded: they have to end first

@@ -3,6 +3,7 @@ package workflow
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Limit bounds how many attempts run at once of all tasks with a limit of that name, in all runs: an attempt of a task begins
@@ -17,18 +18,21 @@ const maxLimitName = 256
 
 // limits has which attempts count for a limit, and which wait for one. An attempt counts from its Order until its Report, or
 // until it is durable that its node has left the view. Runs take turns. An attempt that waits has no slot.
+//
+// There may be many limits, of which most wait for an attempt to end or for a slot. So next looks only at those of which something has changed.
 type limits struct {
 	all     map[string]*limit
-	waiting []*limit // have lines, in the order in which these came
+	changed []*limit // may have an attempt that begins, in order
 }
 
 // limit is a name with attempts.
 type limit struct {
 	name    string
 	running int
-	lines   []*limitLine // that have tasks, in turn
-	called  *called      // looks for a slot again
-	queued  bool         // in limits.waiting
+	lines   []*limitLine // in turn; those of runs that wait no more are empty
+	of      map[*hosted]*limitLine
+	called  *called // looks for a slot again
+	queued  bool    // in limits.changed
 }
 
 // limitLine is what a run has ready for a limit, by task.
@@ -55,17 +59,40 @@ func (ls *limits) of(name string) *limit {
 	}
 	l := ls.all[name]
 	if l == nil {
-		l = &limit{name: name}
+		l = &limit{name: name, of: map[*hosted]*limitLine{}}
 		ls.all[name] = l
 	}
 	return l
 }
 
-// tidy forgets a limit that nobody has or waits for.
-func (ls *limits) tidy(l *limit) {
-	if l.running == 0 && len(l.lines) == 0 && !l.queued {
+// change has next look at a limit, if something waits for it. Else the limit is forgotten once nobody has it.
+func (ls *limits) change(l *limit) {
+	switch {
+	case l.queued:
+	case len(l.of) > 0:
+		l.queued = true
+		ls.changed = append(ls.changed, l)
+	case l.running == 0 && l.called == nil && ls.all[l.name] == l:
 		delete(ls.all, l.name)
 	}
+}
+
+// changeAll has next look at all limits, since members offer other functions.
+func (ls *limits) changeAll() {
+	for _, name := range sortedKeys(ls.all) {
+		ls.change(ls.all[name])
+	}
+}
+
+// changeOf has next look at the limits of a run, since its tasks run other functions.
+func (ls *limits) changeOf(h *hosted) {
+	for _, l := range h.sortedLimits() {
+		ls.change(l)
+	}
+}
+
+func (h *hosted) sortedLimits() []*limit {
+	return slices.SortedFunc(maps.Keys(h.limits), func(a, b *limit) int { return strings.Compare(a.name, b.name) })
 }
 
 // count notes that an attempt of a task with a limit runs on a member, or will.
@@ -86,7 +113,7 @@ func (ls *limits) uncount(m *member, id AttemptID) {
 	if l, is := m.limited[id]; is {
 		delete(m.limited, id)
 		l.running--
-		ls.tidy(l)
+		ls.change(l)
 	}
 }
 
@@ -100,44 +127,57 @@ func (ls *limits) leave(m *member) {
 // waits reports whether attempts wait for a limit: a new one has its turn behind them.
 func (ls *limits) waits(by Limit) bool {
 	l := ls.all[by.Name]
-	return l != nil && len(l.lines) > 0
+	return l != nil && len(l.of) > 0
 }
 
 // add has an attempt wait for a limit. One that was called comes first again.
 func (ls *limits) add(h *hosted, v int, by Limit) {
 	l := ls.of(by.Name)
-	first := l.called.is(h, v)
-	if first {
+	line := l.of[h]
+	if first := l.called.is(h, v); first {
 		l.called = nil
-	}
-	at := slices.IndexFunc(l.lines, func(have *limitLine) bool { return have.run == h })
-	if at < 0 {
-		at = len(l.lines)
-		l.lines = append(l.lines, &limitLine{run: h})
-	}
-	line := l.lines[at]
-	if first {
+		if line == nil {
+			line = &limitLine{run: h}
+		} else {
+			l.lines = slices.DeleteFunc(l.lines, func(o *limitLine) bool { return o == line })
+		}
 		line.tasks = slices.Insert(line.tasks, 0, int32(v))
-		l.lines = slices.Insert(slices.Delete(l.lines, at, at+1), 0, line)
+		l.lines = slices.Insert(l.lines, 0, line)
 	} else {
+		if line == nil {
+			line = &limitLine{run: h}
+			l.lines = append(l.lines, line)
+		}
 		line.tasks = append(line.tasks, int32(v))
 	}
-	if !slices.Contains(h.limits, l) {
-		h.limits = append(slices.DeleteFunc(h.limits, func(l *limit) bool { return len(l.lines) == 0 }), l)
+	l.of[h] = line
+	if h.limits == nil {
+		h.limits = map[*limit]struct{}{}
 	}
-	if !l.queued {
-		l.queued = true
-		ls.waiting = append(ls.waiting, l)
-	}
+	h.limits[l] = struct{}{}
+	ls.change(l)
 }
 
 // drop forgets what a run waits for.
 func (ls *limits) drop(h *hosted) {
-	for _, l := range h.limits {
-		l.lines = slices.DeleteFunc(l.lines, func(line *limitLine) bool { return line.run == h })
+	for _, l := range h.sortedLimits() {
+		if line := l.of[h]; line != nil {
+			line.tasks = nil
+			delete(l.of, h)
+		}
+		if l.called != nil && l.called.run == h {
+			l.called = nil
+		}
+		if len(l.lines) > 2*len(l.of)+mostEmpty {
+			l.lines = slices.DeleteFunc(l.lines, func(line *limitLine) bool { return len(line.tasks) == 0 })
+		}
+		ls.change(l)
 	}
 	h.limits = nil
 }
+
+// mostEmpty is how many empty lines a limit has at most, beside as many as it has others.
+const mostEmpty = 16
 
 // begins reports whether an attempt may begin by its limit.
 func (ls *limits) begins(by Limit) bool {
@@ -145,35 +185,51 @@ func (ls *limits) begins(by Limit) bool {
 	return l == nil || l.running < by.Most
 }
 
-// placed notes that an attempt has a slot.
-func (ls *limits) placed(h *hosted, v int, by Limit) {
-	if l := ls.all[by.Name]; l != nil && l.called.is(h, v) {
-		l.called = nil
+// left notes that an attempt does not look for a slot any more: it has one, or was canceled.
+func (ls *limits) left(h *hosted, v int, by Limit) {
+	l := ls.all[by.Name]
+	if l == nil {
+		return
 	}
+	if l.called.is(h, v) {
+		l.called = nil
+		l.release(h)
+	}
+	ls.change(l)
 }
 
 func (c *called) is(h *hosted, v int) bool { return c != nil && c.run == h && c.task == v }
 
+// release has a run forget the limit if it has nothing there.
+func (l *limit) release(h *hosted) {
+	if l.of[h] == nil && (l.called == nil || l.called.run != h) {
+		delete(h.limits, l)
+	}
+}
+
 // next returns the next attempt that waits and may begin by its limit: it looks for a slot again. Of each limit one does at a
 // time, unless nobody offers what it runs. False: there is none.
 func (ls *limits) next(valid, offered func(*hosted, int) bool) (h *hosted, v int, ok bool) {
-	for _, l := range ls.waiting {
-		if c := l.called; c != nil && valid(c.run, c.task) && offered(c.run, c.task) {
-			continue
+	for len(ls.changed) > 0 && !ok {
+		l := ls.changed[0]
+		ls.changed[0], ls.changed = nil, ls.changed[1:]
+		l.queued = false
+		if c := l.called; c != nil {
+			if valid(c.run, c.task) && offered(c.run, c.task) {
+				continue
+			}
+			l.called = nil
+			l.release(c.run)
 		}
-		l.called = nil
 		if h, v, ok = l.next(valid); ok {
 			l.called = &called{h, v}
-			break
+			if !offered(h, v) {
+				ls.change(l)
+			}
+		} else if len(l.of) == 0 {
+			ls.change(l)
 		}
 	}
-	ls.waiting = slices.DeleteFunc(ls.waiting, func(l *limit) bool {
-		l.queued = len(l.lines) > 0
-		if !l.queued {
-			ls.tidy(l)
-		}
-		return !l.queued
-	})
 	return h, v, ok
 }
 
@@ -185,7 +241,11 @@ func (l *limit) next(valid func(*hosted, int) bool) (h *hosted, v int, ok bool) 
 			line.tasks = line.tasks[1:]
 		}
 		if len(line.tasks) == 0 {
-			l.lines = l.lines[1:]
+			l.lines[0], l.lines = nil, l.lines[1:]
+			if l.of[line.run] == line {
+				delete(l.of, line.run)
+				l.release(line.run)
+			}
 			continue
 		}
 		h, v := line.run, int(line.tasks[0])
@@ -193,9 +253,11 @@ func (l *limit) next(valid func(*hosted, int) bool) (h *hosted, v int, ok bool) 
 			return nil, 0, false
 		}
 		line.tasks = line.tasks[1:]
-		l.lines = l.lines[1:]
+		l.lines[0], l.lines = nil, l.lines[1:]
 		if len(line.tasks) > 0 {
 			l.lines = append(l.lines, line)
+		} else {
+			delete(l.of, h)
 		}
 		return h, v, true
 	}

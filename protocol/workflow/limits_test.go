@@ -174,3 +174,30 @@ func TestALimitHoldsAfterATakeover(t *testing.T) {
 		t.Errorf("%q begins", got)
 	}
 }
+
+// What has been called, and whose function nobody offers any more, does not hold up the others.
+func TestALimitPassesOverWhatNobodyRuns(t *testing.T) {
+	d := newDesk(t, 1, map[string]RowValue{}, "n1", "n2")
+	d.tells("n1", Tell{Slots: 2})
+	d.tells("n2", Tell{Functions: []Function{{"g", 1}}})
+	d.durable()
+	d.call(StartRun{ID: "r", Work: simple(t, "a l:1; b l:1; x; y")})
+	d.durable()
+	other := simple(t, "c l:1")
+	other.Functions = []Function{{"g", 1}}
+	d.call(StartRun{ID: "other", Work: other})
+	d.durable()
+	of := map[string]Send{}
+	if got := d.begun(of); got != "1.0 1.2" {
+		t.Fatalf("%s begins", got)
+	}
+	d.ends(of["1.0"])
+	if got := d.begun(of); got != "1.3" { // b is called, and waits for a slot
+		t.Fatalf("%s begins", got)
+	}
+	d.see("n2")
+	d.durable()
+	if got := d.begun(nil); got != "2.0" {
+		t.Errorf("%q begins", got)
+	}
+}

@@ -291,7 +291,7 @@ func (r *Run) flush() {
 	r.records, r.then = nil, nil
 }
 
-// advance does all that can be done now.
+// advance does what can be done now. Of a large graph it does a part, and the rest as the Run next hears of the time, so that others have their turn.
 func (r *Run) advance() {
 	if r.failing != "" {
 		for ok := true; ok; { // goBack looks at all that is due
@@ -305,7 +305,7 @@ func (r *Run) advance() {
 	if !r.looks {
 		r.accepted()
 	}
-	for {
+	for range mostLooks {
 		for _, v := range r.x.Ready() {
 			r.wake(v)
 		}

@@ -116,7 +116,7 @@ func (w *world) check() {
 	for _, p := range c.place.pools {
 		left["lines"] += len(p.lines) + len(p.late)
 	}
-	left["limits"] = len(c.limits.all) + len(c.limits.waiting)
+	left["limits"] = len(c.limits.all) + len(c.limits.changed)
 	for _, m := range c.members {
 		left["limited"] += len(m.limited)
 		left["slots"] += m.used
