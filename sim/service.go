@@ -342,6 +342,9 @@ type Process struct {
 // Name returns the name of the process's machine, which is its address.
 func (p *Process) Name() string { return p.host.name }
 
+// Refuses reports whether the store of the process takes no objects: the node is leaving.
+func (p *Process) Refuses() bool { return p.host.life != nil && p.host.life.refuses }
+
 // Offer says, as the process starts, that its incarnations have a feature besides those of the services.
 func (p *Process) Offer(feature string) { p.features = append(p.features, feature) }
 

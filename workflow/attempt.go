@@ -62,6 +62,7 @@ type ended struct {
 	expands bool               // the output is a recorded graph
 	err     error              // nil: it has ended well
 	final   bool               // another attempt would fail as well
+	closed  bool               // the store of the node takes no objects any more
 	missing []phalanx.ObjectID // inputs that no node has
 	torn    []core.Blob        // inputs that name an object that no node has
 	unsaved []core.Blob        // those of torn whose checkpoint no disk has any more

@@ -97,6 +97,7 @@ func (l *life) look(ctx context.Context, id phalanx.ObjectID) (m phalanx.Meta, e
 func (l *life) orAgain(ctx context.Context, id phalanx.ObjectID, read func() error) error {
 	err := read()
 	if err == nil || !gone(err) {
+		l.refused(err)
 		return err
 	}
 	l.mu.Lock()
@@ -145,6 +146,7 @@ func (l *life) tell(e *ended) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.made, e.missing = append(l.made, e.made...), append(l.missing, e.missing...)
+	e.closed = e.closed || l.closed
 	e.torn, e.unsaved = distinct(l.torn), distinct(l.unsaved)
 	for _, task := range l.bundles {
 		if !l.sources.Whole(task, func(id phalanx.ObjectID) bool { _, here := l.metas[id]; return here }) {

@@ -43,6 +43,7 @@ func (r *runner) reduce(ctx context.Context, a *attempt) ended {
 		if ctx.Err() != nil {
 			e.err = reason(ctx)
 		}
+		e.closed = errors.Is(e.err, phalanx.ErrClosed)
 		e.err = fmt.Errorf("%s: %w", a.call, e.err)
 		e.final = e.final || errors.Is(e.err, phalanx.ErrInvalid) || errors.Is(e.err, phalanx.ErrMismatch)
 	}

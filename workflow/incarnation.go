@@ -149,7 +149,7 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 		id := flow.OutputID(core.Blob{Run: o.ID.Run, Task: o.ID.Task, Gen: o.Gen, Made: o.Made}, a.call.Deterministic)
 		l.keep(a.run, id, job.Result)
 		if _, err := l.runner.store.Put(ctx, id, e.output.Bytes, phalanx.Meta{}); err != nil {
-			e.err = fmt.Errorf("its output: %w", err)
+			e.err, e.closed = fmt.Errorf("its output: %w", err), errors.Is(err, phalanx.ErrClosed)
 		}
 	}
 	ev.Output, ev.Final = e.output, e.final
@@ -157,7 +157,7 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 		ev.Output.Names = namesOf(a.run, e.refs)
 	}
 	if e.err != nil {
-		ev.Failed, ev.Output = e.err.Error(), core.Output{}
+		ev.Failed, ev.Output, ev.Lost = e.err.Error(), core.Output{}, e.closed
 		for _, id := range e.missing {
 			if b, is := inputs[id]; is {
 				ev.Missing = append(ev.Missing, b)

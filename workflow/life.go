@@ -51,6 +51,7 @@ type life struct {
 	bundles []int                             // tasks of the inputs in sources
 	metas   map[phalanx.ObjectID]phalanx.Meta // of objects that the attempt has made or read
 	torn    []core.Blob                       // inputs that name an object that no node has
+	closed  bool                              // the store has refused a call: the node leaves
 	unsaved []core.Blob                       // those of them whose checkpoint is gone
 }
 
@@ -200,6 +201,7 @@ func (l *life) put(ctx context.Context, name string, data []byte, meta phalanx.M
 	}
 	info, err := l.store.Put(ctx, id, data, meta)
 	if err != nil {
+		l.refused(err)
 		return Ref{}, l.unlike(id, err)
 	}
 	r := RefOf(info)
@@ -230,6 +232,15 @@ func (l *life) name(id phalanx.ObjectID, name string, d phalanx.Digest) error {
 
 func errOtherBytes(id phalanx.ObjectID) error {
 	return &phalanx.Error{Op: "put", Object: id, Kind: phalanx.ErrExists, Err: errors.New("the attempt has put other bytes under this name before")}
+}
+
+// refused notes that the store of the node is closed.
+func (l *life) refused(err error) {
+	if errors.Is(err, phalanx.ErrClosed) {
+		l.mu.Lock()
+		l.closed = true
+		l.mu.Unlock()
+	}
 }
 
 // unlike says what it means that an object has other bytes than those that were put before.

@@ -130,8 +130,8 @@ func (s *service) viewed(c actor.Context, m cluster.Viewed) {
 	if o.life == nil || o.self != m.Self {
 		o.rebirth(m.Self)
 	}
-	nodes, _ := m.View.IDs(Name)
-	o.view = core.Members{View: core.ViewNumber{Boot: m.View.Restarts, Number: m.View.Number}, Nodes: nodes}
+	nodes, leaving := m.View.IDs(Name)
+	o.view = core.Members{View: core.ViewNumber{Boot: m.View.Restarts, Number: m.View.Number}, Nodes: nodes, Leaving: leaving}
 	if o.controller != nil {
 		c.Send(o.controller, flow.View{Members: o.view})
 	}

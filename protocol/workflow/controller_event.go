@@ -47,8 +47,9 @@ type (
 
 	// Members is a view: the nodes that are in it.
 	Members struct {
-		View  ViewNumber
-		Nodes []phalanx.NodeID
+		View    ViewNumber
+		Nodes   []phalanx.NodeID
+		Leaving []phalanx.NodeID // those of Nodes that leave: they get no attempts
 	}
 
 	// OutputGone says that no node has an output any more, but for its checkpoint: the store tells.

@@ -14,6 +14,7 @@ import (
 type member struct {
 	node phalanx.NodeID
 	left bool // the view, for ever: a node that comes back is another one
+	goes bool // it is leaving: its store takes no outputs any more
 	disk string
 
 	unfit time.Duration // until then checkpoints go to other disks, if there are
@@ -125,6 +126,7 @@ func (c *Controller) viewed(ev Members) {
 			c.members[n] = m
 			c.ask(m, UID{}, func() { c.answered(m) })
 		}
+		c.place.goes(c.members[n], slices.Contains(ev.Leaving, n))
 	}
 	c.release()
 }

@@ -82,10 +82,10 @@ func (c *Controller) disksFor(b Blob) (best []*member) {
 	return best
 }
 
-// before reports whether a disk is a better one for an output: one that has just failed to write is worse than all that
-// have not.
+// before reports whether a disk is a better one for an output: one that has just failed to write, or whose node leaves, is worse than
+// all others.
 func (c *Controller) before(m, o *member, b Blob) bool {
-	if x, y := c.now < m.unfit, c.now < o.unfit; x != y {
+	if x, y := c.now < m.unfit || m.goes, c.now < o.unfit || o.goes; x != y {
 		return y
 	}
 	return rank(m.disk, b) > rank(o.disk, b)

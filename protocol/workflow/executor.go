@@ -229,7 +229,8 @@ func (x *Executor) attemptEnded(ev AttemptEnded) {
 	}
 	r := Report{ID: ev.ID, Gen: a.order.Gen, Kind: a.order.Kind, Failed: cut(ev.Failed), Final: ev.Final, Missing: ev.Missing, Unsaved: ev.Unsaved, Output: ev.Output, Work: ev.Work}
 	if r.Failed != "" {
-		r.Progress, r.Lost, r.Final = a.progress, a.lost, r.Final && !a.lost
+		r.Progress, r.Lost = a.progress, a.lost || ev.Lost
+		r.Final = r.Final && !r.Lost
 	}
 	x.keep(r)
 }

@@ -23,6 +23,7 @@ type (
 		ID      AttemptID
 		Failed  string
 		Final   bool // another attempt would fail as well
+		Lost    bool // the node could not carry it out, since it leaves: that is no failure of the task
 		Missing []Blob
 		Unsaved []Blob
 		Output  Output

@@ -179,7 +179,7 @@ func (p *placer) from(q *pool, valid func(*hosted, int) bool, prefers func(*host
 		}
 		m := prefers(l.run, v)
 		switch {
-		case m == nil || m.group == nil || !slices.Contains(q.groups, m.group):
+		case m == nil || m.group == nil || m.goes || !slices.Contains(q.groups, m.group):
 			return l.run, v, least, true
 		case m.free() > 0:
 			return l.run, v, m, true

@@ -133,6 +133,14 @@ func (p *placer) hold(m *member, holds bool) {
 	}
 }
 
+// goes has a member that leaves get no attempts, or has it get some again, since it stays.
+func (p *placer) goes(m *member, goes bool) {
+	if m.goes != goes {
+		m.goes = goes
+		p.use(m, 0)
+	}
+}
+
 // byLoad is a heap: the member with the least share of its slots taken is first.
 type byLoad []*member
 
@@ -167,7 +175,7 @@ func (m *member) before(o *member) bool {
 
 // free returns how many attempts a member takes now.
 func (m *member) free() int {
-	if m.busy {
+	if m.busy || m.goes {
 		return 0
 	}
 	return m.slots - m.used

@@ -21,6 +21,10 @@ func (a *attempt) made(ev core.AttemptEnded, answer uint64) core.AttemptEnded {
 	}
 	job := o.Of.(*messages.Job)
 	var b []byte
+	if h.p.Refuses() {
+		h.Met("workflow: attempt on a node that leaves")
+		return core.AttemptEnded{Failed: "the node is leaving", Lost: true}
+	}
 	if o.Kind == core.Do || o.Kind == core.Remake {
 		refs, err := a.putNamed(answer)
 		if err != nil {

@@ -103,8 +103,8 @@ func (s *service) Learned(p *sim.Process) {
 		if h.member == nil || h.self != self {
 			h.rebirth(self)
 		}
-		nodes, _ := v.IDs(Kind.Name)
-		h.view = core.Members{View: core.ViewNumber{Boot: v.Restarts, Number: v.Number}, Nodes: nodes}
+		nodes, leaving := v.IDs(Kind.Name)
+		h.view = core.Members{View: core.ViewNumber{Boot: v.Restarts, Number: v.Number}, Nodes: nodes, Leaving: leaving}
 		if c := h.keeper.controller; c != nil {
 			c.step(flow.View{Members: h.view})
 		}
