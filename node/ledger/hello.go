@@ -129,6 +129,8 @@ func (c *Core) heard(h Hello) {
 		}
 		return
 	}
+	c.mistaken(h)
+	c.outdated(ledger.GenerationOf(h.Lead.Term))
 	if h.Stale == c.cfg.Run && h.Ledger == c.cfg.Ledger && c.cfg.Disk != 0 {
 		c.end(errStale)
 	}

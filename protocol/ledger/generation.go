@@ -15,19 +15,19 @@ import "time"
 const (
 	generationBits = 32 // of a term, below its generation
 	placeBits      = 3  // of a generation: the disk's place
-	maxGeneration  = 1<<(63-generationBits) - 1
+	maxGeneration  = 1<<(62-generationBits) - 1
 )
 
 // generationTakes is how long two recoveries are apart whose generations tell which one was later. The generations last for
-// 85 years.
+// 42 years.
 const generationTakes = 10 * time.Second
 
 // GenerationOf returns the generation of the ledger to which a term, or the epoch of a tenure, belongs. It is 0 until the
 // ledger is recovered for the first time.
 func GenerationOf(term uint64) uint64 { return term >> generationBits }
 
-// firstTerm is less than all terms in which a leader of the generation is elected, and greater than all of earlier ones.
-func firstTerm(generation uint64) uint64 { return generation << generationBits }
+// FirstTerm is less than all terms in which a leader of the generation is elected, and greater than all of earlier ones.
+func FirstTerm(generation uint64) uint64 { return generation << generationBits }
 
 // nextGeneration returns the generation of a ledger that is recovered at a time, from a disk of an earlier one. A clock that is wrong
 // does no more than to make it the next one.

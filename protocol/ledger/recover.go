@@ -93,6 +93,12 @@ func Survey(left []Found) (best int, missing []uint64, err error) {
 	return best, missing, nil
 }
 
+// Recovered reports whether a disk was recovered, and nothing was appended since.
+func Recovered(s State) bool {
+	voters := s.Conf.GetVoters()
+	return s.Applied > 0 && len(voters) == 1 && voters[0] == s.Replica && GenerationOf(s.Hard.GetTerm()) > GenerationOf(s.AppliedTerm)
+}
+
 // Recover returns the write that has the ledger go on from a disk alone, in the next generation. All entries of its log
 // count as committed: some of them may not have been, and their rows are as good as those of an append whose outcome is not known.
 // Changes of the replicas among them are void. The new generation's log begins behind them, so that other
@@ -113,7 +119,7 @@ func Recover(s State, since time.Duration) (Write, error) {
 	}
 	w := Write{
 		Conf: &raftpb.ConfState{Voters: []uint64{s.Replica}},
-		Hard: &raftpb.HardState{Term: new(firstTerm(generation)), Commit: new(f.Index)},
+		Hard: &raftpb.HardState{Term: new(FirstTerm(generation)), Commit: new(f.Index)},
 		Sync: true,
 	}
 	for _, e := range s.Entries {

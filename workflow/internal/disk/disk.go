@@ -39,9 +39,10 @@ type Disk struct {
 	streams   streams
 
 	known struct { // what Folder answers
-		mu      sync.Mutex
-		members []string
-		boot    uint64
+		mu         sync.Mutex
+		members    []string
+		boot       uint64
+		generation uint64
 	}
 	identity durable.Identity // Cluster under known.mu
 

@@ -272,7 +272,7 @@ func (d *Disk) load(disk uint64, cluster string) error {
 
 func (d *Disk) loadIdentity(m *meta) {
 	d.identity = durable.Identity{Disk: m.number(keyDisk), Opens: m.number(keyOpens), Cluster: string(m.value(keyCluster))}
-	d.known.boot = m.number(keyBoot)
+	d.known.boot, d.known.generation = m.number(keyBoot), m.number(keyGeneration)
 	if value := m.value(keyMembers); value != nil {
 		m.keep(json.Unmarshal(value, &d.known.members))
 	}
