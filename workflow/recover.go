@@ -110,6 +110,8 @@ func surveyLedger(ctx context.Context, dirs []string) (s LedgerSurvey, found []l
 		return s, nil, recoverFailure(phalanx.ErrNotFound, "none of the folders has anything of the ledger")
 	case s.Folders[best].Outdated:
 		return s, nil, recoverFailure(phalanx.ErrRefused, "%s: the ledger was recovered without this disk, and goes on from another one", s.Folders[best].Dir)
+	case errors.Is(err, ledger.ErrMajority) && len(s.Disks) == 1:
+		return s, nil, recoverFailure(phalanx.ErrRefused, "the only disk that holds the ledger is there: start its node, and the ledger goes on")
 	case errors.Is(err, ledger.ErrMajority):
 		return s, nil, recoverFailure(phalanx.ErrRefused, "%d of the %d disks that hold the ledger are there, which is a majority: start their nodes, and the ledger goes on with all that it has",
 			len(s.Disks)-len(s.Missing), len(s.Disks))
