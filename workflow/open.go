@@ -55,6 +55,7 @@ type open struct {
 	controller *actor.PID // here; nil: none
 	epoch      uint64
 	failures   failures
+	copies     copies
 
 	stop context.CancelFunc // ends the log
 	wait sync.WaitGroup     // for it
