@@ -74,5 +74,8 @@ func ledgerTable(w io.Writer, l httpapi.Ledger) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", d.Disk, role, orDash(node), orDash(d.Host), state)
 	}
 	_ = t.Flush() // to memory
+	if l.Generation > 0 {
+		fmt.Fprintf(w, "\nThe ledger was recovered, and is in generation %d.", l.Generation)
+	}
 	fmt.Fprintf(w, "\n%s leads, in epoch %d. %d of %d disks that hold the ledger are there; it needs %d.\n", l.Leader, l.Epoch, hold-away, hold, hold/2+1)
 }

@@ -19,7 +19,11 @@ type recovered struct {
 	opened *Opened       // waits until others had the time to answer; nil: none
 	until  time.Duration // then it begins
 	heard  bool          // they had that time
+	led    time.Duration // when a node first said that it leads the earlier generation; 0: none has
 }
+
+// ledFor is how long a node has to lead the earlier generation, as it says: one message may have come late, from a process that is gone.
+const ledFor = time.Second
 
 // askFirst holds back a replica that was just recovered, and reports whether it does.
 func (c *Core) askFirst(ev Opened) bool {
@@ -51,6 +55,12 @@ func (c *Core) mistaken(h Hello) {
 	r := &c.recovered
 	leads := h.Lead.Replica != 0 && h.Lead.Replica == h.Replica && len(h.Voters) > 0
 	if r.opened == nil || !leads || ledger.GenerationOf(h.Lead.Term) >= ledger.GenerationOf(r.opened.State.Hard.GetTerm()) {
+		return
+	}
+	if r.led == 0 {
+		r.led = max(c.now, 1)
+	}
+	if c.now-r.led < ledFor {
 		return
 	}
 	r.opened = nil
