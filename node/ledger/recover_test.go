@@ -154,6 +154,36 @@ func TestRecoveredByMistake(t *testing.T) {
 	}
 }
 
+// A node tells of the generation of its replica before there is a leader: an old replica that hears that ends at once.
+func TestHelloTellsTheGeneration(t *testing.T) {
+	w := three(t, 23)
+	for _, h := range w.hosts {
+		h.kill()
+	}
+	c := w.named("c")
+	w.recover(c)
+	c.start()
+	w.until("leader", 10*time.Second, func() bool { return w.leader() == c })
+	w.node("d", "4").start()
+	w.node("e", "5").start()
+	w.until("ledger of three disks", 20*time.Second, func() bool { return w.voters() == "[c d e]" })
+	w.run(time.Second)
+	d, a := w.named("d"), w.named("a")
+	for _, h := range w.hosts {
+		if h.up {
+			h.kill()
+		}
+	}
+	d.start() // one of three
+	w.run(time.Second)
+	a.known = []string{"d:1"}
+	a.start()
+	w.until("end of the old replica", 5*time.Second, func() bool { return a.halted != nil })
+	if w.leader() != nil {
+		t.Error("one of three leads")
+	}
+}
+
 // A node with an empty folder of the earlier generation takes part in the later one.
 func TestSpareDiskComesAlong(t *testing.T) {
 	w := three(t, 22)
