@@ -20,6 +20,7 @@ import (
 	"github.com/phalanx-go/phalanx/internal/durable"
 	"github.com/phalanx-go/phalanx/messages"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
+	"github.com/phalanx-go/phalanx/protocol/ledger"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 )
 
@@ -55,6 +56,7 @@ type open struct {
 	controller *actor.PID // here; nil: none
 	epoch      uint64
 	failures   failures
+	copies     copies
 
 	stop context.CancelFunc // ends the log
 	wait sync.WaitGroup     // for it
@@ -115,7 +117,7 @@ func (o *open) begin(root *actor.RootContext, self *actor.PID) {
 // lead hosts the controller of a tenure until both have ended.
 func (o *open) lead(ctx context.Context, root *actor.RootContext, self *actor.PID, t durable.Tenure) {
 	ended := make(chan struct{})
-	ledger, err := strconv.ParseUint(o.disk.Identity().Cluster, 16, 64)
+	id, err := strconv.ParseUint(o.disk.Identity().Cluster, 16, 64)
 	if err != nil { // a folder has been bound to its ledger before a tenure of it begins
 		o.settings.Log.Errorf("the folder belongs to %q, which is no ledger", o.disk.Identity().Cluster)
 		return
@@ -124,7 +126,7 @@ func (o *open) lead(ctx context.Context, root *actor.RootContext, self *actor.PI
 	if o.settings.space != nil {
 		free = spaceOf(o.settings.space)
 	}
-	cfg := core.ControllerConfig{Ledger: ledger, Epoch: t.Epoch()}
+	cfg := core.ControllerConfig{Ledger: id, Epoch: t.Epoch(), Generation: ledger.GenerationOf(t.Epoch())}
 	props := actor.PropsFromProducer(func() actor.Actor {
 		return &controller{tenure: t, core: flow.NewTenure(cfg, rows{}, o.node.Now()), clock: o.node.Now, space: free, disks: o.askDisks(root), self: o.node.ID, log: o.settings.Log, ended: ended, publish: o.publish,
 			post: func(to phalanx.NodeID, letter any) { o.postFrom(root, self, to, letter) }}

@@ -28,7 +28,11 @@ func (r Run[R]) UID() string { return r.uid.String() }
 // StartOption is an option of Start.
 type StartOption func(*startOptions)
 
-type startOptions struct{ tasks []*Registry }
+type startOptions struct {
+	tasks  []*Registry
+	copies int  // disks that hold the ledger
+	waits  bool // for them
+}
 
 // WithTasks names registries in which Start looks up tasks that a workflow only names.
 func WithTasks(tasks ...*Registry) StartOption {
@@ -51,6 +55,11 @@ func Start[R any](ctx context.Context, n *cluster.Node, id string, root Step[R],
 	form, work, err := prepare(id, root, merged(o.tasks))
 	if err != nil {
 		return none, err
+	}
+	if o.waits {
+		if err := awaitCopies(ctx, n, id, o.copies); err != nil {
+			return none, err
+		}
 	}
 	answer, err := call(ctx, n, "start", id, &asked{call: core.StartRun{ID: id, Key: rand.Text()}, graph: form, work: work})
 	if err != nil {

@@ -95,6 +95,14 @@ func (s *service) Receive(c actor.Context) {
 		}
 	case *asked:
 		s.ask(c, m)
+	case *copiesWait:
+		s.awaitsCopies(c, m)
+	case noWait:
+		delete(s.open.copies.waits, m.copiesWait)
+	case copiesCounted:
+		s.copiesCounted(c, m)
+	case countCopies:
+		s.countCopies(c)
 	case *forsaken:
 		if s.open.calls[m.asked.number] == m.asked {
 			delete(s.open.calls, m.asked.number)

@@ -23,8 +23,10 @@ func (a *app) workflowLedger() *cobra.Command {
 		Long: `Ledger prints which disks hold the ledger, in which each step of a run is durable before it
 counts, as the node that leads it knows: the identity of each folder, its node and host, and
 whether it is away. While a majority of the disks that hold it is there, runs go on. Disks
-that hold nothing take the place of one that is away for long or has failed.`,
-		Example: "  phalanx workflow ledger\n  phalanx workflow ledger -o json",
+that hold nothing take the place of one that is away for long or has failed. If a majority
+is lost for good, phalanx workflow ledger recover has the ledger go on from a disk that is
+left.`,
+		Example: "  phalanx workflow ledger\n  phalanx workflow ledger -o json\n  phalanx workflow ledger recover /var/lib/phalanx",
 		Args:    cobra.NoArgs,
 		RunE: a.onNode(&c, func(ctx context.Context, client *httpapi.Client, _ []string) error {
 			l, err := client.WorkflowLedger(ctx, c.timeout)
@@ -35,6 +37,7 @@ that hold nothing take the place of one that is away for long or has failed.`,
 		}),
 	}
 	c.flags(cmd)
+	cmd.AddCommand(a.workflowLedgerRecover())
 	return cmd
 }
 
@@ -71,5 +74,8 @@ func ledgerTable(w io.Writer, l httpapi.Ledger) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", d.Disk, role, orDash(node), orDash(d.Host), state)
 	}
 	_ = t.Flush() // to memory
+	if l.Generation > 0 {
+		fmt.Fprintf(w, "\nThe ledger was recovered, and is in generation %d.", l.Generation)
+	}
 	fmt.Fprintf(w, "\n%s leads, in epoch %d. %d of %d disks that hold the ledger are there; it needs %d.\n", l.Leader, l.Epoch, hold-away, hold, hold/2+1)
 }

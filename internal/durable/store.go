@@ -29,6 +29,11 @@ type Folder interface {
 	SawBoot(n uint64) error
 	// Boot returns the greatest number given to SawBoot, or 0.
 	Boot() uint64
+	// SawGeneration remembers that the ledger has this generation. A lower n changes nothing. A folder whose replica has
+	// something of an earlier one is not needed any more.
+	SawGeneration(n uint64) error
+	// Generation returns the greatest number given to SawGeneration, or 0.
+	Generation() uint64
 	// Space returns the free space of the file system. Its Err refuses blobs and new runs.
 	Space() (Space, error)
 	// Failed is closed when the Store is poisoned; Err then says why.

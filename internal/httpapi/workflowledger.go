@@ -4,15 +4,18 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/phalanx-go/phalanx/protocol/ledger"
 )
 
 // The JSON of the ledger.
 type (
 	// Ledger says where the ledger of workflows is.
 	Ledger struct {
-		Leader string       `json:"leader"` // the node that leads it
-		Epoch  uint64       `json:"epoch"`
-		Disks  []LedgerDisk `json:"disks"`
+		Leader     string       `json:"leader"` // the node that leads it
+		Epoch      uint64       `json:"epoch"`
+		Generation uint64       `json:"generation,omitempty"` // absent: the ledger was never recovered
+		Disks      []LedgerDisk `json:"disks"`
 	}
 
 	// LedgerDisk is a disk that holds the ledger, or that could take the place of one.
@@ -40,7 +43,7 @@ func (s *Server) workflowLedger(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out := Ledger{Leader: string(l.Leader), Epoch: l.Epoch, Disks: []LedgerDisk{}}
+	out := Ledger{Leader: string(l.Leader), Epoch: l.Epoch, Generation: ledger.GenerationOf(l.Epoch), Disks: []LedgerDisk{}}
 	for _, d := range l.Disks {
 		out.Disks = append(out.Disks, LedgerDisk{Disk: d.Disk, Node: string(d.Node), Address: d.Address, Host: d.Host, Holds: d.Holds, Leads: d.Leads,
 			Temporary: d.Temporary, Failed: d.Failed, Silent: d.Silent})

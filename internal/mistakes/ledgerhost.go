@@ -8,9 +8,17 @@ var aroundLedger = []Mistake{
 		"node/ledger/hello.go", `		}
 		return
 	}
-	if h.Stale`, `		}
+	c.mistaken`, `		}
 	}
-	if h.Stale`),
+	c.mistaken`),
+	mistake(Tests, "a replica without which the ledger was recovered goes on",
+		"node/ledger/hello.go", "	c.outdated(ledger.GenerationOf(h.Lead.Term))\n", ""),
+	mistake(Tests, "a ledger that was recovered by mistake ends the disks that live",
+		"node/ledger/hello.go", "	c.mistaken(h)\n", ""),
+	mistake(Tests, "an empty folder of an earlier generation is not needed any more",
+		"node/ledger/generation.go", "c.replica.Empty() || ", ""),
+	mistake(Tests, "a replica that leads nobody yet does not say that the ledger was recovered",
+		"node/ledger/replica.go", "	c.lead.Term = max(c.lead.Term, ledger.FirstTerm(replica.Generation())) // others may hear of it by that\n", ""),
 	mistake(Tests, "an older opening of a folder counts",
 		"node/ledger/disks.go", "if h.Opened < d.opened || ", "if "),
 	mistake(Tests, "an answer to an opening before ends the newest one",

@@ -17,11 +17,12 @@ type Config struct {
 	Addresses []string // of nodes to ask before there is a view: remembered ones, and seeds
 	Seeds     []string // of these: nodes of the cluster that this one is told to join
 
-	Disk      uint64 // the id of the folder; 0: the node has none
-	Ledger    uint64 // to which the folder belongs; 0: none yet
-	Opened    uint64 // how often the folder was opened
-	Run       uint64 // a random number of this opening. A ledger that this node creates gets it as its id
-	Temporary bool   // the folder is gone with the process
+	Disk       uint64 // the id of the folder; 0: the node has none
+	Ledger     uint64 // to which the folder belongs; 0: none yet
+	Opened     uint64 // how often the folder was opened
+	Generation uint64 // of the ledger, the greatest that the folder has heard of
+	Run        uint64 // a random number of this opening. A ledger that this node creates gets it as its id
+	Temporary  bool   // the folder is gone with the process
 
 	Copies      int           // disks that hold a replica, from as many disks on: 1, 3 or 5; 3
 	AwayAfter   time.Duration // a disk that was not heard for so long is replaced; 10 min

@@ -10,19 +10,20 @@ import (
 
 // Core is a node's part in the ledger.
 type Core struct {
-	cfg    Config
-	now    time.Duration
-	awake  bool
-	out    []Effect
-	view   Viewed
-	book   book
-	seek   seek
-	make   creation
-	boot   boot
-	held   held
-	refuse []string // addresses of nodes of other ledgers, of which the host was told
-	theirs []string // of them, those of members with replicas
-	serve  serve
+	cfg       Config
+	now       time.Duration
+	awake     bool
+	out       []Effect
+	view      Viewed
+	book      book
+	seek      seek
+	make      creation
+	boot      boot
+	held      held
+	refuse    []string // addresses of nodes of other ledgers, of which the host was told
+	theirs    []string // of them, those of members with replicas
+	serve     serve
+	recovered recovered
 
 	replica *ledger.Core // nil: none, or it has ended
 	id      uint64       // of the replica, also after its end
@@ -53,6 +54,7 @@ func New(cfg Config) (*Core, error) {
 		return nil, err
 	}
 	c := &Core{cfg: cfg.withDefaults(), disks: map[uint64]*disk{}}
+	c.lead.Term = ledger.FirstTerm(cfg.Generation)
 	return c, nil
 }
 
@@ -102,6 +104,7 @@ func (c *Core) tick() {
 	if at, ok := c.replicaDue(); ok && at <= c.now {
 		c.forReplica(ledger.Tick{})
 	}
+	c.tickRecovered()
 	c.tickHeld()
 	c.tickBoot()
 	c.tickServe()
@@ -125,6 +128,9 @@ func (c *Core) Due() (time.Duration, bool) {
 		due = min(due, at)
 	}
 	if at, ok := c.serveDue(); ok {
+		due = min(due, at)
+	}
+	if at, ok := c.recoveredDue(); ok {
 		due = min(due, at)
 	}
 	return due, true

@@ -88,6 +88,9 @@ type (
 	// WantLease asks to have the node keep a lease for a while.
 	WantLease struct{}
 
+	// Outdated asks to have the folder remember a generation of the ledger, which goes on without the replica that is on the disk.
+	Outdated struct{ Generation uint64 }
+
 	// Halted says that the own replica does nothing from now on, and why.
 	Halted struct{ Err error }
 )
@@ -110,4 +113,5 @@ func (Record) effect()       {}
 func (Begin) effect()        {}
 func (Enter) effect()        {}
 func (WantLease) effect()    {}
+func (Outdated) effect()     {}
 func (Halted) effect()       {}

@@ -43,7 +43,7 @@ func (c *Core) greet() {
 	}
 	if at := c.lead.Address; at != "" && at != c.cfg.Address && (c.seek.asked == 0 || c.now-c.seek.asked < 3*c.cfg.HelloEvery) {
 		c.seek.next = c.now + c.cfg.HelloEvery
-		if c.leaving {
+		if c.asksOften() {
 			c.seek.next = c.now + c.cfg.SeekEvery
 		}
 		if c.seek.asked == 0 {
@@ -69,6 +69,9 @@ func (c *Core) greet() {
 		c.seek.turn++
 	}
 }
+
+// asksOften reports whether the answers of the leader's node are wanted soon.
+func (c *Core) asksOften() bool { return c.leaving || c.recovered.opened != nil }
 
 // candidates returns the nodes that may know the leader.
 func (c *Core) candidates() []string {
@@ -129,6 +132,8 @@ func (c *Core) heard(h Hello) {
 		}
 		return
 	}
+	c.mistaken(h)
+	c.outdated(ledger.GenerationOf(h.Lead.Term))
 	if h.Stale == c.cfg.Run && h.Ledger == c.cfg.Ledger && c.cfg.Disk != 0 {
 		c.end(errStale)
 	}
@@ -186,7 +191,7 @@ func (c *Core) learn(h Hello) {
 	c.led(h.Lead, false)
 	if sure && h.Lead.Replica == c.lead.Replica && !h.Asks {
 		c.seek.asked = 0
-		if !c.leaving {
+		if !c.asksOften() {
 			c.seek.next = c.now + c.relax()
 		}
 	}

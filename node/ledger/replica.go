@@ -12,6 +12,9 @@ func (c *Core) opened(ev Opened) {
 	if c.cfg.Disk == 0 || c.replica != nil || c.failed != nil {
 		return
 	}
+	if c.askFirst(ev) {
+		return
+	}
 	cfg := c.cfg.Replica
 	cfg.Ledger, cfg.Opened, cfg.Run = ev.Ledger, c.cfg.Opened, c.cfg.Run
 	replica, err := ledger.New(cfg, ev.State)
@@ -21,6 +24,10 @@ func (c *Core) opened(ev Opened) {
 		return
 	}
 	c.replica = replica
+	c.lead.Term = max(c.lead.Term, ledger.FirstTerm(replica.Generation())) // others may hear of it by that
+	if c.outdated(ledger.GenerationOf(c.lead.Term)); c.failed != nil {
+		return
+	}
 	c.book.put(c.id, c.cfg.Address)
 	c.forReplica(ledger.Tick{})
 	c.soon()
@@ -31,7 +38,7 @@ func (c *Core) end(err error) {
 	if c.failed != nil {
 		return
 	}
-	c.replica, c.failed, c.began, c.serve.epoch = nil, err, false, 0
+	c.replica, c.failed, c.began, c.serve.epoch, c.recovered.opened = nil, err, false, 0, nil
 	c.bootEndsTenure()
 	c.emit(Halted{Err: err})
 	c.soon()

@@ -161,7 +161,7 @@ func (w *world) String() string {
 func (h *host) start() {
 	w := h.w
 	h.life++
-	h.up, h.leaving, h.halted, h.leads, h.epoch = true, false, nil, node.Lead{}, 0
+	h.up, h.leaving, h.halted, h.leads, h.epoch, h.timer = true, false, nil, node.Lead{}, 0, 0
 	cfg := w.cfg
 	cfg.Address, cfg.Host, cfg.Addresses, cfg.Temporary = h.address(), h.machine, h.known, h.temp
 	cfg.Name = h.name
@@ -172,7 +172,7 @@ func (h *host) start() {
 			w.t.Fatal(err)
 		}
 		identity := h.disk.Identity()
-		cfg.Disk, cfg.Opened = identity.Disk, identity.Opens
+		cfg.Disk, cfg.Opened, cfg.Generation = identity.Disk, identity.Opens, h.disk.Generation()
 		cfg.Ledger, _ = strconv.ParseUint(identity.Cluster, 16, 64)
 		cfg.Addresses = slices.Concat(cfg.Addresses, h.disk.Remembered())
 	}
@@ -338,6 +338,8 @@ func (h *host) do(e node.Effect) {
 		h.remains = e
 	case node.Keeps:
 		h.keeps = true
+	case node.Outdated:
+		h.check(h.disk.SawGeneration(e.Generation))
 	case node.Halted:
 		h.halted = e.Err
 	case node.WantLease:

@@ -324,7 +324,7 @@ func (c *Caller) redirected(ev Redirected) {
 	c.wait(k, 0)
 }
 
-const leaderless = "no node leads the ledger of workflows: a majority of its disks has to be there"
+const leaderless = "no node leads the ledger of workflows: a majority of its disks has to be there (or, if it is lost for good, phalanx workflow ledger recover)"
 
 // away names the nodes that had disks.
 func (c *Caller) away() string {

@@ -129,7 +129,7 @@ func TestCallerThatComesWhenAllDisksAreAway(t *testing.T) {
 		s.does(elsewhere("c", false, "", 0))
 		s.now = time.Second
 		had := map[bool]string{true: "b", false: "b, d"}[before.First != ""]
-		s.does(CallerTick{}, "return workflow: unavailable: no node leads the ledger of workflows: a majority of its disks has to be there; no member has one now, and these nodes had: "+had)
+		s.does(CallerTick{}, "return workflow: unavailable: no node leads the ledger of workflows: a majority of its disks has to be there (or, if it is lost for good, phalanx workflow ledger recover); no member has one now, and these nodes had: "+had)
 	}
 }
 

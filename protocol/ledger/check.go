@@ -21,6 +21,8 @@ func (c *Core) check(m *raftpb.Message) error {
 		return errors.New("its sender cannot be")
 	case m.GetTerm() == 0 || m.GetTerm() >= math.MaxUint64>>1:
 		return fmt.Errorf("its term is %d", m.GetTerm())
+	case !c.belongs(m.GetTerm()):
+		return fmt.Errorf("it is of generation %d of the ledger, and this replica of generation %d", GenerationOf(m.GetTerm()), c.Generation())
 	case max(m.GetIndex(), m.GetRejectHint(), m.GetCommit()) >= math.MaxUint64>>1:
 		return errors.New("its index is out of range")
 	case len(m.GetResponses()) != 0:

@@ -17,6 +17,10 @@
 //  6. A replica whose disk failed, has lost what it acknowledged, or is open elsewhere too
 //     acknowledges nothing more. An empty disk is a new replica, with a new id.
 //
+// If a majority of the disks is lost for good nothing is elected any more. Then Survey and Recover have the ledger go on from
+// a disk that is left, in a later generation, as a person decides who knows that the others never come back. What that disk had
+// survives; epochs are greater than all before; and no replica of an earlier generation votes, leads or follows in the later one.
+//
 // With a majority of the disks and the network between them a leader is elected and appends end;
 // without, they wait. A leader whose disk has failed or is slow hands over. Views give hints for
 // elections and decide nothing.

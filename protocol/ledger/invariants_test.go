@@ -32,6 +32,10 @@ type invariants struct {
 	groupTerm uint64
 	seen      map[*machine]*seenState
 	count     tally
+
+	old        map[uint64]bool // replicas that a recovered ledger goes on without
+	lowest     uint64          // the epochs of a recovered ledger are greater
+	refusedOld int             // messages between generations
 }
 
 // call is an append of one life of a core.
@@ -69,6 +73,10 @@ func (in *invariants) fail(format string, args ...any) {
 
 func (in *invariants) after(m *machine, ev Event, out []Effect) {
 	in.count.Steps++
+	if in.old[m.id] {
+		in.outdated(m, out)
+		return
+	}
 	switch ev := ev.(type) {
 	case Append:
 		in.asked[call{m, m.life, ev.Epoch, ev.Number}]++
@@ -88,6 +96,23 @@ func (in *invariants) after(m *machine, ev Event, out []Effect) {
 	in.scan(m)
 	for _, e := range out {
 		in.effect(m, e)
+	}
+}
+
+// outdated checks that a replica without which the ledger was recovered decides nothing.
+func (in *invariants) outdated(m *machine, out []Effect) {
+	if m.lead != nil {
+		in.fail("the old replica %d leads term %d", m.id, m.lead.term)
+	}
+	for _, e := range out {
+		switch e := e.(type) {
+		case TenureBegan, Done, Readable, Group:
+			in.fail("the old replica %d: %#v", m.id, e)
+		case Lead:
+			if e.Term > in.lowest {
+				in.fail("the old replica %d follows %d in term %d", m.id, e.Replica, e.Term)
+			}
+		}
 	}
 }
 
@@ -128,6 +153,9 @@ func (in *invariants) effect(m *machine, e Effect) {
 			in.fail("tenure %d begins twice", e.Epoch)
 		}
 		in.began[e.Epoch] = true
+		if e.Epoch <= in.lowest {
+			in.fail("tenure %d begins after the ledger was recovered at %d", e.Epoch, in.lowest)
+		}
 		if m.disk.now.applied < in.ackedAt {
 			in.fail("tenure %d begins with the rows of entry %d, and %d is acknowledged", e.Epoch, m.disk.now.applied, in.ackedAt)
 		}
@@ -166,6 +194,10 @@ func (in *invariants) effect(m *machine, e Effect) {
 			in.fail("replica %d halted: %v", m.id, e.Err)
 		}
 	case Reject:
+		if in.lowest > 0 && strings.Contains(e.Err.Error(), "it is of generation") {
+			in.refusedOld++
+			return
+		}
 		if !strings.HasSuffix(e.Err.Error(), "its sender's disk was opened again since") { // it came late
 			in.fail("replica %d: %v", m.id, e.Err)
 		}

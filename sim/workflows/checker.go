@@ -18,15 +18,16 @@ import (
 
 // checker checks what the ledger and the runs promise (workflow specification 1 to 3).
 type checker struct {
-	s       *service
-	ledger  string // whose appends are acknowledged
-	epoch   uint64 // of the newest tenure
-	by      map[uint64]string
-	rows    map[string]string // that are durable: acknowledged, or found by a later leader
-	pending []pending         // appends that were not acknowledged, in order
-	begun   map[attemptOf]bool
-	partial map[core.UID]core.Batch
-	closed  map[string]time.Duration // by id: when it was known that a run has ended
+	s          *service
+	ledger     string // whose appends are acknowledged
+	epoch      uint64 // of the newest tenure
+	generation uint64 // of the ledger: later tenures are of it
+	by         map[uint64]string
+	rows       map[string]string // that are durable: acknowledged, or found by a later leader
+	pending    []pending         // appends that were not acknowledged, in order
+	begun      map[attemptOf]bool
+	partial    map[core.UID]core.Batch
+	closed     map[string]time.Duration // by id: when it was known that a run has ended
 }
 
 type pending struct {
@@ -54,6 +55,9 @@ func in(r ledger.Row, key string) bool {
 func (c *checker) tenureBegan(h *host, epoch uint64) {
 	if by, is := c.by[epoch]; is {
 		c.s.Fail("(ledger) %s begins the tenure %d, which %s has begun", h.p.Name(), epoch, by)
+	}
+	if g := ledger.GenerationOf(epoch); g != c.generation {
+		c.s.Fail("(3) %s begins the tenure %d of generation %d, and the ledger was recovered in generation %d", h.p.Name(), epoch, g, c.generation)
 	}
 	c.by[epoch] = h.p.Name()
 	if epoch < c.epoch {

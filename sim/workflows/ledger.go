@@ -87,7 +87,7 @@ func (h *host) loaded(life, id uint64) {
 	if k.disk != nil {
 		i := k.disk.Identity()
 		cfg.Addresses = slices.Concat(k.disk.Remembered(), h.Seeds(h.p))
-		cfg.Disk, cfg.Opened, cfg.Ledger = i.Disk, i.Opens, id
+		cfg.Disk, cfg.Opened, cfg.Ledger, cfg.Generation = i.Disk, i.Opens, id, k.disk.Generation()
 	}
 	core, err := lnode.New(cfg)
 	if err != nil {
@@ -208,6 +208,8 @@ func (h *host) do(e lnode.Effect) {
 		h.p.Enter(e.Address)
 	case lnode.WantLease:
 		h.p.Want()
+	case lnode.Outdated:
+		h.good(k.disk.SawGeneration(e.Generation))
 	case lnode.Halted:
 		h.tracef("its replica has ended: %v", e.Err)
 		k.halted = true

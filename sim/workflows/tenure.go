@@ -189,7 +189,7 @@ const afterPanic = 500 * time.Millisecond
 // lead begins the controller of a tenure.
 func (h *host) lead(t *tenure) {
 	c := &controller{h: h, t: t}
-	c.tenure = flow.NewTenure(core.ControllerConfig{Ledger: ledgerOf(h.keeper.disk.Identity().Cluster), Epoch: t.epoch}, codec{}, h.p.Now())
+	c.tenure = flow.NewTenure(core.ControllerConfig{Ledger: ledgerOf(h.keeper.disk.Identity().Cluster), Epoch: t.epoch, Generation: ledger.GenerationOf(t.epoch)}, codec{}, h.p.Now())
 	h.keeper.controller = c
 	c.carryOut(c.tenure.Begin())
 	c.step(flow.View{Members: h.view})

@@ -117,7 +117,14 @@ func (s *service) Plan(over time.Duration, add func(time.Duration, func() string
 	for range s.R.IntN(3) {
 		add(s.Upto(over), func() string {
 			s.Met("fault: all machines lose their power")
-			s.Blackout(2*time.Second, func(string) bool { return true })
+			recovers := s.R.IntN(2) == 0
+			s.Blackout(2*time.Second, func(string) bool {
+				if recovers { // once all are without power, and before the first one comes back
+					recovers = false
+					s.After(0, s.recovers)
+				}
+				return true
+			})
 			return "all machines lose their power"
 		})
 	}

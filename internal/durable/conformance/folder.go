@@ -76,9 +76,12 @@ func folderRemembers(f *fixture) {
 	f.ok(f.Remember([]string{"b:2", "c:3"}))
 	f.ok(f.SawBoot(7))
 	f.ok(f.SawBoot(3))
+	f.ok(f.SawGeneration(9))
+	f.ok(f.SawGeneration(8))
 	f.crash()
 	same(f, "members", f.Remembered(), []string{"b:2", "c:3"})
 	same(f, "boot", f.Boot(), 7)
+	same(f, "generation", f.Generation(), 9)
 }
 
 func replicasHaveNewIDs(f *fixture) {

@@ -12,16 +12,17 @@ import (
 
 // Folder is what survives the process that uses it. It is safe for concurrent use.
 type Folder struct {
-	mu       sync.Mutex
-	identity durable.Identity
-	members  []string
-	boot     uint64
-	synced   image  // what a crash cannot take
-	current  image  // and what it can
-	unsynced []step // between them
-	blobs    map[string]blob
-	space    durable.Space
-	used     *Disk // nil: nobody uses it
+	mu         sync.Mutex
+	identity   durable.Identity
+	members    []string
+	boot       uint64
+	generation uint64
+	synced     image  // what a crash cannot take
+	current    image  // and what it can
+	unsynced   []step // between them
+	blobs      map[string]blob
+	space      durable.Space
+	used       *Disk // nil: nobody uses it
 }
 
 type blob struct {
@@ -127,7 +128,7 @@ func (f *Folder) Corrupt(place string) bool {
 func (f *Folder) Copy() *Folder {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return &Folder{identity: f.identity, members: slices.Clone(f.members), boot: f.boot, synced: f.synced.clone(),
+	return &Folder{identity: f.identity, members: slices.Clone(f.members), boot: f.boot, generation: f.generation, synced: f.synced.clone(),
 		current: f.synced.clone(), blobs: maps.Clone(f.blobs), space: f.space}
 }
 

@@ -60,6 +60,21 @@ func (d *Disk) Boot() uint64 {
 	return d.folder.boot
 }
 
+// SawGeneration implements durable.Folder.
+func (d *Disk) SawGeneration(n uint64) error {
+	return d.synced(func(f *Folder) error {
+		f.generation = max(f.generation, n)
+		return nil
+	})
+}
+
+// Generation implements durable.Folder.
+func (d *Disk) Generation() uint64 {
+	_ = d.lock() // it is known to the end
+	defer d.unlock()
+	return d.folder.generation
+}
+
 // Begin implements durable.Replica.
 func (d *Disk) Begin() (uint64, error) {
 	var id uint64

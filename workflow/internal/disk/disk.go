@@ -23,12 +23,13 @@ type Options struct {
 
 // Disk is a folder that this process uses. It is safe for concurrent use.
 type Disk struct {
-	dir    string
-	fs     vfs.FS // without syncs: what marks the disk there is explicit
-	log    logrus.FieldLogger
-	lock   io.Closer
-	db     *pebble.DB
-	poison *poison
+	dir      string
+	fs       vfs.FS // without syncs: what marks the disk there is explicit
+	log      logrus.FieldLogger
+	lock     io.Closer
+	db       *pebble.DB
+	poison   *poison
+	readOnly bool // pebble writes nothing: somebody only reads the folder
 
 	queue     *queue
 	answering sync.Mutex    // held while done functions are called
@@ -39,9 +40,10 @@ type Disk struct {
 	streams   streams
 
 	known struct { // what Folder answers
-		mu      sync.Mutex
-		members []string
-		boot    uint64
+		mu         sync.Mutex
+		members    []string
+		boot       uint64
+		generation uint64
 	}
 	identity durable.Identity // Cluster under known.mu
 

@@ -79,6 +79,26 @@ func (d *Disk) Boot() uint64 {
 	return d.known.boot
 }
 
+// SawGeneration implements durable.Folder.
+func (d *Disk) SawGeneration(n uint64) error {
+	return d.change(0, true, func(b *pebble.Batch) error {
+		d.known.mu.Lock()
+		defer d.known.mu.Unlock()
+		if n <= d.known.generation {
+			return nil
+		}
+		d.known.generation = n
+		return b.Set(keyGeneration, number(n), nil)
+	})
+}
+
+// Generation implements durable.Folder.
+func (d *Disk) Generation() uint64 {
+	d.known.mu.Lock()
+	defer d.known.mu.Unlock()
+	return d.known.generation
+}
+
 // Begin implements durable.Replica.
 func (d *Disk) Begin() (id uint64, err error) {
 	var begun uint64 // apart from id, which is read on a disk that is poisoned, too

@@ -16,17 +16,18 @@ const (
 
 // The keys of metaSpace.
 var (
-	keyDisk    = []byte("mdisk")    // id
-	keyOpens   = []byte("mopens")   // how often the folder was opened
-	keyCluster = []byte("mcluster") // id
-	keyMembers = []byte("mmembers") // addresses, as JSON
-	keyBoot    = []byte("mboot")    // greatest number
-	keyNumber  = []byte("mnumber")  // of the replica
-	keyRows    = []byte("mrows")    // number of the current set of rows
-	keyApplied = []byte("mapplied") // index
-	keyBase    = []byte("mbase")    // index and term of the last snapshot that was installed
-	keyHard    = []byte("mhard")    // raftpb.HardState
-	keyConf    = []byte("mconf")    // raftpb.ConfState
+	keyDisk       = []byte("mdisk")       // id
+	keyOpens      = []byte("mopens")      // how often the folder was opened
+	keyCluster    = []byte("mcluster")    // id
+	keyMembers    = []byte("mmembers")    // addresses, as JSON
+	keyBoot       = []byte("mboot")       // greatest number
+	keyGeneration = []byte("mgeneration") // of the ledger, the greatest that was heard of
+	keyNumber     = []byte("mnumber")     // of the replica
+	keyRows       = []byte("mrows")       // number of the current set of rows
+	keyApplied    = []byte("mapplied")    // index
+	keyBase       = []byte("mbase")       // index and term of the last snapshot that was installed
+	keyHard       = []byte("mhard")       // raftpb.HardState
+	keyConf       = []byte("mconf")       // raftpb.ConfState
 )
 
 func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }

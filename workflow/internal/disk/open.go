@@ -225,6 +225,7 @@ func (d *Disk) pebble(create bool) (db *pebble.DB, err error) {
 		MemTableSize:                16 << 20,
 		MemTableStopWritesThreshold: 4,
 		MaxOpenFiles:                256,
+		ReadOnly:                    d.readOnly,
 		EventListener: &pebble.EventListener{
 			BackgroundError: func(err error) { d.log.WithError(err).Error("pebble tries again what it does in the background") },
 			DataCorruption: func(info pebble.DataCorruptionInfo) {
@@ -251,6 +252,17 @@ func (d *Disk) pebble(create bool) (db *pebble.DB, err error) {
 
 // load reads what the folder is, and raises its counter.
 func (d *Disk) load(disk uint64, cluster string) error {
+	if err := d.identify(disk); err != nil {
+		return err
+	}
+	if bound := d.identity.Cluster; bound != "" && cluster != "" && bound != cluster {
+		return fmt.Errorf("%w: it belongs to %q, not to %q", durable.ErrOtherCluster, bound, cluster)
+	}
+	return d.raise()
+}
+
+// identify reads what the folder is.
+func (d *Disk) identify(disk uint64) error {
 	it, err := d.db.NewIter(nil)
 	if err != nil {
 		return corrupt(err)
@@ -264,15 +276,12 @@ func (d *Disk) load(disk uint64, cluster string) error {
 	if d.identity.Disk != disk {
 		return fmt.Errorf("%w: %s is of disk %012x, but %s of disk %012x", durable.ErrCorrupt, markerName, disk, dbName, d.identity.Disk)
 	}
-	if bound := d.identity.Cluster; bound != "" && cluster != "" && bound != cluster {
-		return fmt.Errorf("%w: it belongs to %q, not to %q", durable.ErrOtherCluster, bound, cluster)
-	}
-	return d.raise()
+	return nil
 }
 
 func (d *Disk) loadIdentity(m *meta) {
 	d.identity = durable.Identity{Disk: m.number(keyDisk), Opens: m.number(keyOpens), Cluster: string(m.value(keyCluster))}
-	d.known.boot = m.number(keyBoot)
+	d.known.boot, d.known.generation = m.number(keyBoot), m.number(keyGeneration)
 	if value := m.value(keyMembers); value != nil {
 		m.keep(json.Unmarshal(value, &d.known.members))
 	}

@@ -236,6 +236,8 @@ func (a *instance) do(c actor.Context, e ledger.Effect) {
 		a.node.Enter(e.Address)
 	case ledger.WantLease:
 		a.node.WantLease()
+	case ledger.Outdated:
+		a.sawGeneration(e.Generation)
 	case ledger.Halted:
 		a.replicaEnded(e.Err)
 	}

@@ -96,6 +96,9 @@ func (a *instance) loaded(c actor.Context, m loaded) {
 		cfg.Addresses = slices.Concat(m.addresses, cfg.Seeds)
 	}
 	cfg.Disk, cfg.Ledger, cfg.Opened = m.identity.Disk, m.ledger, m.identity.Opens
+	if s.Store != nil {
+		cfg.Generation = s.Store.Generation()
+	}
 	made, err := ledger.New(cfg)
 	if err != nil {
 		panic(err) // the settings, which New has not checked
@@ -217,6 +220,15 @@ func (a *instance) remembered(_ actor.Context, m remembered) {
 		a.remember = nil
 		a.rememberAll(next)
 	}
+}
+
+// sawGeneration has the folder remember that the ledger goes on without its replica.
+func (a *instance) sawGeneration(n uint64) {
+	a.k.beside("remember that the ledger was recovered", func() {
+		if err := a.k.settings.Store.SawGeneration(n); err != nil {
+			a.node.Log().WithError(err).Warn("the folder does not remember that the ledger was recovered without it: do not start it together with others that the ledger goes on without")
+		}
+	})
 }
 
 // replicaEnded tells, once, that the replica has ended, and what to do.
