@@ -29,7 +29,7 @@ func TestTrialOnANode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := Output[[]byte](made); err != nil || len(out) != 240_000 || made.Key != "try/repeat" || len(made.Objects) != 1 || made.Objects[0].ID() != "wf/try/repeat/3/side" {
+	if out, err := Output[[]byte](made); err != nil || len(out) != 240_000 || made.Key != "try/repeat" || len(made.Objects) != 1 || made.Objects[0].ID() != phalanx.ObjectID("wf/try/repeat/"+made.Objects[0].Digest().String()+"/side") {
 		t.Errorf("%d bytes, %s, %v, %v", len(out), made.Key, made.Objects, err)
 	}
 	if _, err := n.Stat(t.Context(), "wf/try/repeat/3/.output"); err != nil {
