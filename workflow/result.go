@@ -49,13 +49,16 @@ func (r resultReader) read(ctx context.Context, g given, l core.Located) ([]byte
 	}
 	named := flow.NewSources(r.run)
 	named.Add(l, refs)
-	for _, ref := range refs {
-		_, err := store.Look(ctx, ref.Object)
-		if err = r.orAgain(ctx, err, named.Namings(ref.Object)[0].Wish); err != nil {
-			return nil, nil, fmt.Errorf("the result names the object %s: %w", ref.Object, err)
+	err = each(ctx, len(refs), func(ctx context.Context, i int) error {
+		ref := Ref{id: refs[i].Object, size: refs[i].Meta.Size, digest: refs[i].Digest}
+		_, err := store.Look(ctx, ref)
+		n, _ := named.Naming(ref.id)
+		if err = r.orAgain(ctx, err, n.Wish); err != nil {
+			return fmt.Errorf("the result names the object %s: %w", ref.id, err)
 		}
-	}
-	return b, func() {}, nil
+		return nil
+	})
+	return b, func() {}, err
 }
 
 // orAgain has an object put again if a read says that it is gone. The node notes what it has of the run, so that that goes with it.
