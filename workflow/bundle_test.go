@@ -97,3 +97,38 @@ func TestARefOfAnotherObjectDoesNotGoOn(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A caller deletes an object, or puts another one in its place, after a task has read it and before a disk has it. No disk can write the
+// output then, and no other attempt can make it: the run fails, and names the object.
+func TestAnObjectThatACallerTakesAwayBeforeItIsSaved(t *testing.T) {
+	b := &bedOf{t: t}
+	n := b.join("a", Settings{Dir: t.TempDir()})
+	var put bool
+	pass := Func1("pass", 1, func(c Context, r Ref) ([]Ref, error) {
+		if v, err := c.Get(r); err != nil {
+			return nil, err
+		} else if v.Release(); c.Attempt() > 1 {
+			return nil, errors.New("it was read twice")
+		}
+		err := n.Delete(c, r.ID())
+		if put && err == nil {
+			_, err = n.Put(c, r.ID(), []byte("other"))
+		}
+		return []Ref{r}, err
+	}).With(NoEffect)
+	b.join("b", Settings{Tasks: Tasks(pass)})
+	for _, put = range []bool{false, true} {
+		id := phalanx.ObjectID(fmt.Sprint("given", put))
+		info, err := n.Put(within(t), id, []byte("bytes"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Start(within(t), n, string(id), pass.Bind(Value(RefOf(info))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Result(within(t)); !errors.Is(err, phalanx.ErrFailed) || !strings.Contains(err.Error(), string(id)) {
+			t.Errorf("put again: %v: %v", put, err)
+		}
+	}
+}
