@@ -2,10 +2,12 @@ package workflow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/messages"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
@@ -52,6 +54,9 @@ func (r resultReader) read(ctx context.Context, g given, l core.Located) ([]byte
 	err = each(ctx, len(refs), func(ctx context.Context, i int) error {
 		ref := Ref{id: refs[i].Object, size: refs[i].Meta.Size, digest: refs[i].Digest}
 		_, err := store.Look(ctx, ref)
+		if flow.RunOf(string(ref.id)) != r.run.String() && (errors.Is(err, phalanx.ErrDeleted) || errors.Is(err, phalanx.ErrMismatch)) {
+			return nil // a caller has passed it to the run, and has deleted it since
+		}
 		n, _ := named.Naming(ref.id)
 		if err = r.orAgain(ctx, err, n.Wish); err != nil {
 			return fmt.Errorf("the result names the object %s: %w", ref.id, err)
