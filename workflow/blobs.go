@@ -100,6 +100,9 @@ func (l *incarnation) write(e core.SaveBlob) error {
 	all := l.has.Writings(e, refs)
 	l.mu.Unlock()
 	for _, w := range all { // each has its time: a hundred thousand take longer than one
+		if l.written(w.Place, e) {
+			continue
+		}
 		l.keep(e.Blob.Run.String(), w.Object, e.Result)
 		ctx, cancel := context.WithTimeout(l.ctx, diskWait)
 		err := l.copyTo(ctx, w.Place, w.Object, w.Size, w.Digest)
@@ -109,6 +112,20 @@ func (l *incarnation) write(e core.SaveBlob) error {
 		l.keepBlob(w.Place, e.Result)
 	}
 	return nil
+}
+
+// written reports whether the disk has an object that an output names by now: several outputs that name it may be written at once.
+func (l *incarnation) written(place string, e core.SaveBlob) bool {
+	if _, output := flow.BlobAt(place); output {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.has.Has([]string{place})) == 0 {
+		return false
+	}
+	l.has.Blob(place, e.Result)
+	return true
 }
 
 // refsOf returns the objects that an output names.

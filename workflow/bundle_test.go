@@ -132,3 +132,22 @@ func TestAnObjectThatACallerTakesAwayBeforeItIsSaved(t *testing.T) {
 		}
 	}
 }
+
+// An object that another output has brought to the disk meanwhile is not written again; the outputs themselves are.
+func TestADiskDoesNotWriteWhatItHasByNow(t *testing.T) {
+	u := core.UID{Ledger: 1, Epoch: 2, Index: 3}
+	l := &incarnation{has: flow.NewBelongings()}
+	e := core.SaveBlob{Blob: core.Blob{Run: u, Task: 1}, Result: true}
+	place := flow.PlaceOfRef(u.String(), flow.Ref{Object: "x"})
+	if l.written(place, e) {
+		t.Error("the disk does not have it yet")
+	}
+	l.has.Blob(place, false)
+	l.has.Blob(flow.PlaceOf(e.Blob), true)
+	if !l.written(place, e) || l.written(flow.PlaceOf(e.Blob), e) {
+		t.Error("the disk has the object, and an output is written once more")
+	}
+	if _, gone := l.has.Free([]core.Released{{Run: u}}); len(gone) > 0 {
+		t.Errorf("a result names it: %q", gone)
+	}
+}
