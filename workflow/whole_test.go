@@ -57,6 +57,9 @@ func TestWorkflowFromItsRecordedForm(t *testing.T) {
 			t.Fatalf("%s: %v", graph.Tasks[v].Name, e.err)
 		}
 		outputs[v] = given{bytes: e.output.Bytes, object: e.object}
+		if e.output.Refs > 0 {
+			outputs[v].names = &core.Located{Task: v, Output: e.output}
+		}
 		if e.err != nil {
 			outputs[v] = given{failed: e.err.Error()}
 		}
