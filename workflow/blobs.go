@@ -76,39 +76,58 @@ const diskWait = 10 * time.Minute
 // save writes an output to the disk.
 func (l *incarnation) save(e core.SaveBlob) {
 	l.wait.Go(func() {
-		ctx, cancel := context.WithTimeout(l.ctx, diskWait)
-		defer cancel()
 		ev := core.BlobSaved{Blob: e.Blob}
-		if err := l.write(ctx, e); err != nil {
-			ev.Failed, ev.Missing = err.Error(), gone(err)
+		if err := l.write(e); err != nil { // what has other bytes by now is gone as well: no disk could write it
+			ev.Failed, ev.Missing = err.Error(), gone(err) || errors.Is(err, phalanx.ErrMismatch)
 		}
 		l.tell(ev)
 	})
 }
 
-func (l *incarnation) write(ctx context.Context, e core.SaveBlob) error {
+func (l *incarnation) write(e core.SaveBlob) error {
 	l.keep(e.Blob.Run.String(), flow.OutputID(e.Blob, e.Deterministic), e.Result) // a read makes a copy
-	refs, err := l.refsOf(ctx, e)
+	refs, err := l.refsOf(e)
 	if err != nil {
 		return err
 	}
 	var all []flow.Writing
 	l.has.with(func(b *flow.Belongings) { all = b.Writings(e, refs) })
-	for _, w := range all {
+	for _, w := range all { // each has its time: a hundred thousand take longer than one
+		if l.written(w.Place, e) {
+			continue
+		}
 		l.keep(e.Blob.Run.String(), w.Object, e.Result)
-		if err := l.copyTo(ctx, w.Place, w.Object, w.Size, w.Digest); err != nil {
-			return err
+		ctx, cancel := context.WithTimeout(l.ctx, diskWait)
+		err := l.copyTo(ctx, w.Place, w.Object, w.Size, w.Digest)
+		if cancel(); err != nil {
+			return fmt.Errorf("the object %s: %w", w.Object, err)
 		}
 		l.keepBlob(w.Place, e.Result)
 	}
 	return nil
 }
 
+// written reports whether the disk has an object that an output names by now: several outputs that name it may be written at once.
+func (l *incarnation) written(place string, e core.SaveBlob) bool {
+	if _, output := flow.BlobAt(place); output {
+		return false
+	}
+	has := false
+	l.has.with(func(b *flow.Belongings) {
+		if has = len(b.Has([]string{place})) > 0; has {
+			b.Blob(place, e.Result)
+		}
+	})
+	return has
+}
+
 // refsOf returns the objects that an output names.
-func (l *incarnation) refsOf(ctx context.Context, e core.SaveBlob) (refs []flow.Ref, err error) {
+func (l *incarnation) refsOf(e core.SaveBlob) (refs []flow.Ref, err error) {
 	if e.Output.Refs == 0 {
 		return nil, nil
 	}
+	ctx, cancel := context.WithTimeout(l.ctx, diskWait)
+	defer cancel()
 	v, err := l.runner.store.TryGet(ctx, flow.OutputID(e.Blob, e.Deterministic))
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -43,32 +44,59 @@ func (r *runner) bundle(ctx context.Context, b []byte, refs []Ref, life *life, e
 	}
 }
 
-// looksAtOnce is how many objects an attempt asks the directory for at once.
+// looksAtOnce is how many objects are asked of the directory for at once.
 const looksAtOnce = 16
+
+// errNotAll ends the looks at objects once one of them has failed.
+var errNotAll = errors.New("another object could not be had")
+
+// each does something for each of k objects, several at once, until it fails for one, and returns why: of 100,000 that are lost
+// each may take minutes.
+func each(ctx context.Context, k int, do func(ctx context.Context, i int) error) (err error) {
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var once sync.Once
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, looksAtOnce)
+	for i := range k {
+		slots <- struct{}{} // do ends soon once its context has
+		if inner.Err() != nil {
+			break
+		}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			if failed := do(inner, i); failed != nil {
+				once.Do(func() { err = failed })
+				cancel(errNotAll)
+			}
+		})
+	}
+	wait.Wait()
+	if err == nil && ctx.Err() != nil {
+		err = reason(ctx)
+	}
+	return err
+}
 
 // list returns what Refs name, each once, in order. All of it is there then: an attempt that passed on what is lost would end well, and
 // so would each repeat of it.
 func (l *life) list(ctx context.Context, refs []Ref) ([]flow.Ref, error) {
 	refs = distinctRefs(refs)
 	all := make([]flow.Ref, len(refs))
-	errs := make([]error, len(refs))
-	var wait sync.WaitGroup
-	slots := make(chan struct{}, looksAtOnce)
+	var left []int
 	for i, r := range refs {
 		all[i] = flow.Ref{Object: r.id, Digest: r.digest}
 		var here bool
-		if all[i].Meta, here = l.here(r.id); here {
-			continue
+		if all[i].Meta, here = l.here(r.id); !here {
+			left = append(left, i)
 		}
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			all[i].Meta, errs[i] = l.look(ctx, r.id)
-			all[i].Meta.Size = r.size // one that is still written may not have told
-		})
 	}
-	wait.Wait()
-	return all, errors.Join(errs...)
+	err := each(ctx, len(left), func(ctx context.Context, n int) (err error) {
+		i := left[n]
+		all[i].Meta, err = l.look(ctx, refs[i])
+		return err
+	})
+	return all, err
 }
 
 // distinctRefs returns Refs in the order of their objects, each once.
@@ -85,15 +113,16 @@ func (l *life) here(id phalanx.ObjectID) (phalanx.Meta, bool) {
 }
 
 // look returns what an object holds that the attempt passes on without having read it. It has it put again if only checkpoints are left.
-func (l *life) look(ctx context.Context, id phalanx.ObjectID) (m phalanx.Meta, err error) {
-	err = l.orAgain(ctx, id, func() (err error) {
-		m, err = l.store.Look(ctx, id)
+func (l *life) look(ctx context.Context, r Ref) (m phalanx.Meta, err error) {
+	err = l.orAgain(ctx, r.id, func() (err error) {
+		m, err = l.store.Look(ctx, r)
 		return err
 	})
 	return m, err
 }
 
-// orAgain reads an object. If it is gone it has it put again of the checkpoint of an input that names it, and reads it then.
+// orAgain reads an object. If it is gone it has it put again of a checkpoint, if an input names it, and reads it then. A checkpoint of
+// any output of the run will do: the input that names it may have none itself.
 func (l *life) orAgain(ctx context.Context, id phalanx.ObjectID, read func() error) error {
 	err := read()
 	if err == nil || !gone(err) {
@@ -101,36 +130,37 @@ func (l *life) orAgain(ctx context.Context, id phalanx.ObjectID, read func() err
 		return err
 	}
 	l.mu.Lock()
-	namings := l.sources.Namings(id)
+	n, named := l.sources.Naming(id)
 	l.mu.Unlock()
-	var lost []core.Blob
-	why := err
-	for _, n := range namings {
-		if len(n.Wish.Disks) == 0 || l.a.again == nil {
-			continue
-		}
-		isLost, err := l.a.again(ctx, n.Wish)
-		if err == nil {
-			if err = read(); err == nil || !gone(err) {
-				return err
+	var lost bool
+	if named && l.a.again != nil {
+		var failed error
+		lost, failed = l.a.again(ctx, n.Wish)
+		if failed == nil {
+			if failed = read(); failed == nil || !gone(failed) {
+				return failed
 			}
 		}
-		if isLost {
-			lost = append(lost, n.Blob)
-		}
-		why = errors.Join(why, err)
+		err = errors.Join(err, failed)
+	}
+	if errors.Is(context.Cause(ctx), errNotAll) { // nobody knows whether it could be had
+		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.lacks[id] { // a task may ask again and again
 		l.lacks[id] = true
 		l.missing = append(l.missing, id)
+		for _, b := range n.In {
+			l.torn[b] = true
+		}
 	}
-	for _, n := range namings {
-		l.torn = append(l.torn, n.Blob)
+	if lost {
+		for _, b := range n.Saved {
+			l.unsaved[b] = true
+		}
 	}
-	l.unsaved = append(l.unsaved, lost...)
-	return why
+	return err
 }
 
 // named notes which objects an input names.
@@ -138,7 +168,6 @@ func (l *life) named(in core.Located, refs []flow.Ref) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sources.Add(in, refs)
-	l.bundles = append(l.bundles, in.Task)
 }
 
 // tell says what the attempt has made, and what it lacked.
@@ -147,19 +176,10 @@ func (l *life) tell(e *ended) {
 	defer l.mu.Unlock()
 	e.made, e.missing = append(l.made, e.made...), append(l.missing, e.missing...)
 	e.closed = e.closed || l.closed
-	e.torn, e.unsaved = distinct(l.torn), distinct(l.unsaved)
-	for _, task := range l.bundles {
-		if !l.sources.Whole(task, func(id phalanx.ObjectID) bool { _, here := l.metas[id]; return here }) {
-			e.partly = append(e.partly, task)
-		}
-	}
+	e.torn, e.unsaved = inOrder(l.torn), inOrder(l.unsaved)
+	e.partly = l.sources.Partly(func(id phalanx.ObjectID) bool { _, here := l.metas[id]; return here })
 }
 
-func distinct(all []core.Blob) (each []core.Blob) {
-	for _, b := range all {
-		if !slices.Contains(each, b) {
-			each = append(each, b)
-		}
-	}
-	return each
+func inOrder(all map[core.Blob]bool) []core.Blob {
+	return slices.SortedFunc(maps.Keys(all), func(a, b core.Blob) int { return cmp.Compare(a.Task, b.Task) })
 }

@@ -142,8 +142,12 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 	if e.err == nil && e.expands {
 		ev.Work, e.output = &core.Work{Parts: core.CutForm(e.output.Bytes)}, core.Output{}
 	}
+	named := map[Ref]bool{e.object: true}
+	for _, r := range e.refs {
+		named[r] = true
+	}
 	for _, r := range e.made {
-		l.keep(a.run, r.id, job.Result && (r == e.object || slices.Contains(e.refs, r)))
+		l.keep(a.run, r.id, job.Result && named[r])
 	}
 	if e.err == nil && ev.Work == nil && job.Object && e.object.IsZero() && (o.Kind == core.Do || o.Kind == core.Remake) {
 		id := flow.OutputID(core.Blob{Run: o.ID.Run, Task: o.ID.Task, Gen: o.Gen, Made: o.Made}, a.call.Deterministic)
@@ -166,8 +170,12 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 		ev.Missing, ev.Unsaved = append(ev.Missing, e.torn...), e.unsaved
 		return ev
 	}
+	partly := map[int]bool{}
+	for _, task := range e.partly {
+		partly[task] = true
+	}
 	for _, b := range inputs { // this node has copies now
-		if !slices.Contains(e.partly, b.Task) {
+		if !partly[b.Task] {
 			l.tell(core.Stored{Blob: b})
 		}
 	}

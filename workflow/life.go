@@ -48,16 +48,15 @@ type life struct {
 	views   map[*storenode.View]bool  // not released: the end does it
 
 	sources *flow.Sources
-	bundles []int                             // tasks of the inputs in sources
 	metas   map[phalanx.ObjectID]phalanx.Meta // of objects that the attempt has made or read
-	torn    []core.Blob                       // inputs that name an object that no node has
+	torn    map[core.Blob]bool                // inputs that name an object that no node has
+	unsaved map[core.Blob]bool                // those of them whose checkpoint is gone
 	closed  bool                              // the store has refused a call: the node leaves
-	unsaved []core.Blob                       // those of them whose checkpoint is gone
 }
 
 func newLife(a *attempt, store objects, beat func([]byte)) *life {
 	return &life{key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]phalanx.Digest{}, lacks: map[phalanx.ObjectID]bool{}, views: map[*storenode.View]bool{},
-		sources: flow.NewSources(a.uid), metas: map[phalanx.ObjectID]phalanx.Meta{}}
+		sources: flow.NewSources(a.uid), metas: map[phalanx.ObjectID]phalanx.Meta{}, torn: map[core.Blob]bool{}, unsaved: map[core.Blob]bool{}}
 }
 
 // keyOf returns the key of an attempt (workflow specification 1.2): that of a task with an undo has the generation, since the effect counts anew
@@ -166,7 +165,7 @@ func (l *life) get(ctx context.Context, r Ref) (*storenode.View, error) {
 	})
 	if err == nil && (v.Info().Digest != r.digest || v.Meta().Size != r.size) {
 		v.Release()
-		return nil, &phalanx.Error{Op: "get", Object: r.id, Kind: phalanx.ErrMismatch, Err: errors.New("the object has other bytes than its Ref says")}
+		return nil, errUnlike(r)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

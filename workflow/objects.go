@@ -21,8 +21,9 @@ type objects interface {
 	Put(ctx context.Context, id phalanx.ObjectID, data []byte, meta phalanx.Meta) (storenode.Info, error)
 	// TryGet returns a view, which the caller releases; ErrNotFound if nobody has put the object.
 	TryGet(ctx context.Context, id phalanx.ObjectID) (*storenode.View, error)
-	// Look returns what an object holds. If no node has it any more the error is one of gone.
-	Look(ctx context.Context, id phalanx.ObjectID) (phalanx.Meta, error)
+	// Look returns what the object of a Ref holds. If no node has it any more the error is one of gone; if the object is another one by
+	// now it is ErrMismatch.
+	Look(ctx context.Context, r Ref) (phalanx.Meta, error)
 }
 
 // nodeStore is the store of a node.
@@ -39,12 +40,22 @@ func (s nodeStore) Put(ctx context.Context, id phalanx.ObjectID, data []byte, me
 }
 
 // Look implements objects.
-func (s nodeStore) Look(ctx context.Context, id phalanx.ObjectID) (phalanx.Meta, error) {
-	at, err := s.Stat(ctx, id)
-	if err == nil && at.State == directory.Lost {
-		err = &phalanx.Error{Op: "get", Object: id, Kind: phalanx.ErrLost, Err: errLost}
+func (s nodeStore) Look(ctx context.Context, r Ref) (phalanx.Meta, error) {
+	at, err := s.final(ctx, r.id)
+	switch {
+	case err != nil:
+		return phalanx.Meta{}, err
+	case at.State == directory.Lost:
+		return phalanx.Meta{}, &phalanx.Error{Op: "get", Object: r.id, Kind: phalanx.ErrLost, Err: errLost}
+	case at.Meta.Size != r.size || at.Digest != r.digest:
+		return phalanx.Meta{}, errUnlike(r)
 	}
-	return at.Meta, err
+	return at.Meta, nil
+}
+
+// errUnlike says that an object is another one than that of a Ref: it was deleted, and put again.
+func errUnlike(r Ref) error {
+	return &phalanx.Error{Op: "get", Object: r.id, Kind: phalanx.ErrMismatch, Err: errors.New("the object has other bytes than its Ref says")}
 }
 
 // PutAgain makes the object of a checkpoint again. It has the elements that meta says, or without any those that the directory knows of
@@ -65,16 +76,22 @@ func (s nodeStore) PutAgain(ctx context.Context, id phalanx.ObjectID, from io.Re
 // has reports whether an object is there and has these bytes. The store takes those of an array for others than those of one
 // without elements, which an object has that was put again of a checkpoint after its directory was gone.
 func (s nodeStore) has(ctx context.Context, id phalanx.ObjectID, size int64, digest phalanx.Digest) (storenode.Info, bool) {
+	at, err := s.final(ctx, id)
+	return storenode.Info{Object: id, Gen: at.Gen, Meta: at.Meta, Digest: at.Digest},
+		err == nil && at.State == directory.Finished && at.Meta.Size == size && at.Digest == digest
+}
+
+// final returns what the directory knows of an object. It waits for one that is being written.
+func (s nodeStore) final(ctx context.Context, id phalanx.ObjectID) (storenode.ObjectStat, error) {
 	at, err := s.Stat(ctx, id)
 	if err == nil && at.State == directory.Begun {
 		var v *storenode.View
-		if v, err = s.TryGet(ctx, id); err == nil { // it is final
+		if v, err = s.TryGet(ctx, id); err == nil {
 			v.Release()
 			at, err = s.Stat(ctx, id)
 		}
 	}
-	return storenode.Info{Object: id, Gen: at.Gen, Meta: at.Meta, Digest: at.Digest},
-		err == nil && at.State == directory.Finished && at.Meta.Size == size && at.Digest == digest
+	return at, err
 }
 
 func arrayOf(m phalanx.Meta) []cluster.PutOption {
@@ -135,10 +152,13 @@ func (m *memory) TryGet(ctx context.Context, id phalanx.ObjectID) (*storenode.Vi
 }
 
 // Look implements objects.
-func (m *memory) Look(ctx context.Context, id phalanx.ObjectID) (phalanx.Meta, error) {
-	v, err := m.TryGet(ctx, id)
+func (m *memory) Look(ctx context.Context, r Ref) (phalanx.Meta, error) {
+	v, err := m.TryGet(ctx, r.id)
 	if err != nil {
 		return phalanx.Meta{}, err
+	}
+	if v.Meta().Size != r.size || v.Info().Digest != r.digest {
+		return phalanx.Meta{}, errUnlike(r)
 	}
 	return v.Meta(), nil
 }

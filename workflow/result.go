@@ -2,10 +2,12 @@ package workflow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/messages"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
@@ -49,13 +51,19 @@ func (r resultReader) read(ctx context.Context, g given, l core.Located) ([]byte
 	}
 	named := flow.NewSources(r.run)
 	named.Add(l, refs)
-	for _, ref := range refs {
-		_, err := store.Look(ctx, ref.Object)
-		if err = r.orAgain(ctx, err, named.Namings(ref.Object)[0].Wish); err != nil {
-			return nil, nil, fmt.Errorf("the result names the object %s: %w", ref.Object, err)
+	err = each(ctx, len(refs), func(ctx context.Context, i int) error {
+		ref := Ref{id: refs[i].Object, size: refs[i].Meta.Size, digest: refs[i].Digest}
+		_, err := store.Look(ctx, ref)
+		if flow.RunOf(string(ref.id)) != r.run.String() && (errors.Is(err, phalanx.ErrDeleted) || errors.Is(err, phalanx.ErrMismatch)) {
+			return nil // a caller has passed it to the run, and has deleted it since
 		}
-	}
-	return b, func() {}, nil
+		n, _ := named.Naming(ref.id)
+		if err = r.orAgain(ctx, err, n.Wish); err != nil {
+			return fmt.Errorf("the result names the object %s: %w", ref.id, err)
+		}
+		return nil
+	})
+	return b, func() {}, err
 }
 
 // orAgain has an object put again if a read says that it is gone. The node notes what it has of the run, so that that goes with it.

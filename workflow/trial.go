@@ -15,6 +15,7 @@ import (
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/messages"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
 // Trial runs single attempts of tasks in this process, as a node does for a run, but outside of any: to try a task, and for tests
@@ -223,6 +224,13 @@ func (t *Trial) record(ctx context.Context, a *attempt, tasks *Registry) (Record
 		return r, err
 	}
 	defer v.Release()
+	if e.output.Refs > 0 { // the object lists what they name as well
+		if r.Output, _, err = messages.UnmarshalBundle(v.Bytes()); err != nil {
+			return r, err
+		}
+		r.Digest = dataplane.DigestBytes(r.Output).String()
+		return r, nil
+	}
 	r.Output = slices.Clone(v.Bytes())
 	if e.output.Refs > 0 {
 		r.Output, _, err = messages.UnmarshalBundle(r.Output)

@@ -31,7 +31,7 @@ var inWorkflows = []Mistake{
 	mistake(Workflows, "a deterministic task that is made again makes other objects",
 		"node/workflow/belongings.go", "	if deterministic {\n		return phalanx.ObjectID(fmt.Sprintf(\"wf/%s/%s/%s/%s\"", "	if false {\n		return phalanx.ObjectID(fmt.Sprintf(\"wf/%s/%s/%s/%s\""),
 	mistake(Tests, "a node has an input of which it has read a part",
-		"node/workflow/sources.go", "&& !read(id) {", "&& false && !read(id) {"),
+		"node/workflow/sources.go", "if !read(id) {", "if false && !read(id) {"),
 	mistake(Tests, "the last output with an object decides whether a result names it",
 		"node/workflow/belongings.go", "= b.blobs[run][place] || last", "= last"),
 	mistake(Tests, "what a caller has passed to a run is deleted with it",

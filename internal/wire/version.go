@@ -4,5 +4,5 @@ package wire
 // older node would not understand. Nodes of different versions refuse each other. It is a variable so
 // that a program can be built that speaks another:
 //
-//	go build -ldflags "-X github.com/phalanx-go/phalanx/internal/wire.Version=6" ./cmd/phalanx
-var Version = "5"
+//	go build -ldflags "-X github.com/phalanx-go/phalanx/internal/wire.Version=7" ./cmd/phalanx
+var Version = "6"

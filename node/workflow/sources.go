@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
@@ -11,63 +12,86 @@ import (
 // which outputs are not whole if there is none.
 type Sources struct {
 	run core.UID
+	in  []core.Located // inputs that name objects, in the order in which they were added
 	all map[phalanx.ObjectID]source
+
+	tasks map[int]bool // of in
 }
 
 // source is an object that inputs name.
 type source struct {
 	ref Ref
-	in  []core.Located
+	in  []int32 // which of Sources.in
 }
 
 // NewSources returns the Sources of an attempt of a run, before it has read an input.
 func NewSources(run core.UID) *Sources {
-	return &Sources{run: run, all: map[phalanx.ObjectID]source{}}
+	return &Sources{run: run, all: map[phalanx.ObjectID]source{}, tasks: map[int]bool{}}
 }
 
-// Add notes which objects an input names.
+// Add notes which objects an input names. An input that was added before is the same.
 func (s *Sources) Add(in core.Located, refs []Ref) {
+	if s.tasks[in.Task] {
+		return
+	}
+	s.tasks[in.Task] = true
 	in.Output.Bytes = nil
+	n := int32(len(s.in))
+	s.in = append(s.in, in)
 	for _, r := range refs {
 		of := s.all[r.Object]
-		same := func(l core.Located) bool { return l.Task == in.Task }
-		if of.ref = r; !slices.ContainsFunc(of.in, same) {
-			of.in = append(of.in, in)
+		if of.ref = r; !slices.Contains(of.in[max(0, len(of.in)-1):], n) {
+			of.in = append(of.in, n)
 		}
 		s.all[r.Object] = of
 	}
 }
 
-// Ref returns an object that an input names; false: none does.
-func (s *Sources) Ref(id phalanx.ObjectID) (r Ref, named bool) {
-	of, named := s.all[id]
-	return of.ref, named
-}
-
-// Naming is an output that names an object.
+// Naming says which inputs name an object.
 type Naming struct {
-	Blob core.Blob
-	Wish Wish // that has the object put again, without a number; without Disks the output has no checkpoint
+	Wish  Wish        // that has the object put again, without a number: all checkpoints of the object have one place
+	In    []core.Blob // the inputs
+	Saved []core.Blob // those with a checkpoint: they have none any more if the Wish ends with Gone
 }
 
-// Namings returns the inputs that name an object, in the order in which they were added.
-func (s *Sources) Namings(id phalanx.ObjectID) (all []Naming) {
-	of := s.all[id]
-	for _, in := range of.in {
-		all = append(all, Naming{BlobOf(s.run, in), Wish{Place: PlaceOfRef(s.run.String(), of.ref), Object: id, Meta: of.ref.Meta, Size: of.ref.Meta.Size, Digest: of.ref.Digest, Disks: in.Disks}})
+// Naming returns which inputs name an object, in the order in which they were added; false: none does.
+func (s *Sources) Naming(id phalanx.ObjectID) (n Naming, named bool) {
+	of, named := s.all[id]
+	if !named {
+		return n, false
 	}
-	return all
-}
-
-// Whole reports whether an attempt that has read some objects has read all that an input names: its node has copies of them
-// then.
-func (s *Sources) Whole(task int, read func(phalanx.ObjectID) bool) bool {
-	for id, of := range s.all {
-		if slices.ContainsFunc(of.in, func(l core.Located) bool { return l.Task == task }) && !read(id) {
-			return false
+	n.Wish = Wish{Place: PlaceOfRef(s.run.String(), of.ref), Object: id, Meta: of.ref.Meta, Size: of.ref.Meta.Size, Digest: of.ref.Digest}
+	disks := map[string]bool{}
+	for _, i := range of.in {
+		b := BlobOf(s.run, s.in[i])
+		n.In = append(n.In, b)
+		if len(s.in[i].Disks) > 0 {
+			n.Saved = append(n.Saved, b)
+		}
+		for _, d := range s.in[i].Disks {
+			disks[d] = true
 		}
 	}
-	return true
+	n.Wish.Disks = slices.Sorted(maps.Keys(disks))
+	return n, true
+}
+
+// Partly returns the tasks of the inputs of which an attempt has not read all that they name: its node may not have copies of all.
+func (s *Sources) Partly(read func(phalanx.ObjectID) bool) (tasks []int) {
+	not := make([]bool, len(s.in))
+	for id, of := range s.all {
+		if !read(id) {
+			for _, i := range of.in {
+				not[i] = true
+			}
+		}
+	}
+	for i, l := range s.in {
+		if not[i] {
+			tasks = append(tasks, l.Task)
+		}
+	}
+	return tasks
 }
 
 // WishOf returns what has the object of an output put again, without a number.

@@ -14,31 +14,42 @@ func named(id string) workflow.Ref {
 	return workflow.Ref{Object: phalanx.ObjectID(id), Meta: phalanx.Meta{Size: int64(len(id))}, Digest: phalanx.Digest{id[len(id)-1]}}
 }
 
-// An object is put again of any input that names it and has a checkpoint, and without one none of these inputs is whole.
+// An object is asked for once, whichever inputs name it, with the disks of all, and without one none of these inputs is whole.
 func TestSourcesOfAnObject(t *testing.T) {
 	u := core.UID{Ledger: 1, Epoch: 2, Index: 3}
 	s := workflow.NewSources(u)
 	saved := core.Located{Task: 4, Gen: 1, Made: core.Attempt{Epoch: 2, Number: 7}, Disks: []string{"d", "e"}}
 	off := core.Located{Task: 5, Output: core.Output{Bytes: []byte("b")}}
+	other := core.Located{Task: 6, Disks: []string{"c", "d"}}
 	s.Add(saved, []workflow.Ref{named("x"), named("y")})
+	s.Add(off, []workflow.Ref{named("x"), named("x")})
 	s.Add(off, []workflow.Ref{named("x")})
-	s.Add(off, []workflow.Ref{named("x")})
-	all := s.Namings("x")
-	if len(all) != 2 || all[0].Blob != workflow.BlobOf(u, saved) || all[1].Blob != workflow.BlobOf(u, off) || len(all[1].Wish.Disks) > 0 {
-		t.Fatalf("%+v", all)
+	s.Add(other, []workflow.Ref{named("x")})
+	n, is := s.Naming("x")
+	blobs := func(all ...core.Located) (of []core.Blob) {
+		for _, l := range all {
+			of = append(of, workflow.BlobOf(u, l))
+		}
+		return of
 	}
-	if w := all[0].Wish; w.Object != "x" || w.Size != 1 || w.Place != workflow.PlaceOfRef(u.String(), named("x")) || !slices.Equal(w.Disks, saved.Disks) {
+	if !is || !slices.Equal(n.In, blobs(saved, off, other)) || !slices.Equal(n.Saved, blobs(saved, other)) {
+		t.Fatalf("%+v", n)
+	}
+	if w := n.Wish; w.Object != "x" || w.Size != 1 || w.Place != workflow.PlaceOfRef(u.String(), named("x")) || !slices.Equal(w.Disks, []string{"c", "d", "e"}) {
 		t.Errorf("%+v", w)
 	}
-	if all := s.Namings("z"); len(all) > 0 {
-		t.Errorf("nobody names it: %+v", all)
+	if n, is := s.Naming("z"); is {
+		t.Errorf("nobody names it: %+v", n)
 	}
-	read := func(ids ...phalanx.ObjectID) func(phalanx.ObjectID) bool {
-		return func(id phalanx.ObjectID) bool { return slices.Contains(ids, id) }
+	partly := func(want []int, ids ...phalanx.ObjectID) {
+		t.Helper()
+		if got := s.Partly(func(id phalanx.ObjectID) bool { return slices.Contains(ids, id) }); !slices.Equal(got, want) {
+			t.Errorf("a node has an input whole if it has read all that it names: of %q it lacks parts of %v, want %v", ids, got, want)
+		}
 	}
-	if s.Whole(4, read("x")) || !s.Whole(4, read("x", "y")) || !s.Whole(5, read("x")) || s.Whole(5, read()) || !s.Whole(6, read()) {
-		t.Error("a node has an input whole if it has read all that it names")
-	}
+	partly([]int{4}, "x")
+	partly(nil, "x", "y")
+	partly([]int{4, 5, 6})
 }
 
 // A disk writes all that an output names before the output itself, the same bytes once, and nothing that it has of the run.

@@ -224,6 +224,7 @@ func (x *Executor) attemptEnded(ev AttemptEnded) {
 	if ev.Work != nil && ev.Work.size() > MaxReturned {
 		ev.Failed, ev.Final, ev.Work = tooLarge(ev.Work), true, nil
 	}
+	ev.Output.Names = sound(ev.Output.Names) // of 100,000 they have 10 MB, and go with each repeat of the report
 	if ev.Failed == "" && ev.Work == nil && a.order.Kind != TakeBack && a.order.Kind != MakeUp {
 		x.hold(Blob{Run: ev.ID.Run, Task: ev.ID.Task, Gen: a.order.Gen, Made: a.order.Made})
 	}

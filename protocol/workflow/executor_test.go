@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 )
@@ -256,4 +257,20 @@ func TestExecutorBeginsWithoutALease(t *testing.T) {
 	e.step(time.Hour+leaseWait-1, Tick{})
 	e.step(time.Hour+leaseWait, Tick{})
 	e.step(time.Hour+leaseWait+leaseRead, Tick{}, "cancel 1")
+}
+
+// The names of the objects in a result go with each repeat of its report: a report has no more of them than are recorded.
+func TestAReportWithTheNamesOfManyObjects(t *testing.T) {
+	e := newExecuting(t)
+	for v, k := range map[int]int{1: 10, 2: 100_000} {
+		var names []string
+		for i := range k {
+			names = append(names, fmt.Sprintf("wf/run/1/object-%06d", i))
+		}
+		e.hears(0, orderOf(3, v), fmt.Sprintf("run %d", v), fmt.Sprintf("taken %d", v))
+		e.step(0, AttemptEnded{ID: id(v), Output: Output{Names: names}}, fmt.Sprintf("report %d in 3 ", v))
+		if got := e.x.ended[id(v)].report.Output.Names; k == 10 && len(got) != 10 || k > 10 && !slices.Equal(got, []string{""}) {
+			t.Errorf("the report of a result with %d objects has %d names", k, len(got))
+		}
+	}
 }

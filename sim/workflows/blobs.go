@@ -51,8 +51,9 @@ func (a *attempt) made(ev core.AttemptEnded, answer uint64) core.AttemptEnded {
 			})
 		}
 	}
+	partly := a.named.Partly(func(id phalanx.ObjectID) bool { return a.got[id] })
 	for _, l := range slices.Concat(o.Inputs, own(o)) {
-		if flow.InputID(o.ID.Run, l) != "" && a.named.Whole(l.Task, func(id phalanx.ObjectID) bool { return a.got[id] }) {
+		if flow.InputID(o.ID.Run, l) != "" && !slices.Contains(partly, l.Task) {
 			h.local(flow.Local{Event: core.Stored{Blob: flow.BlobOf(o.ID.Run, l)}})
 		}
 	}

@@ -140,47 +140,41 @@ func (a *attempt) get(left []flow.Ref, read func(flow.Ref, func(gone bool)), the
 	}
 	r := left[0]
 	next := func() { a.get(left[1:], read, then) }
-	namings := a.named.Namings(r.Object)
-	var again func(int)
-	again = func(i int) {
-		if a.over() {
-			return
-		}
-		if i == len(namings) {
-			for _, n := range namings {
-				a.missing = append(a.missing, n.Blob)
-			}
+	lacks := func() {
+		n, _ := a.named.Naming(r.Object)
+		a.missing = append(a.missing, n.In...)
+		next()
+	}
+	read(r, func(gone bool) {
+		n, named := a.named.Naming(r.Object)
+		switch {
+		case !gone:
 			next()
 			return
-		}
-		if len(namings[i].Wish.Disks) == 0 {
-			again(i + 1)
+		case !named:
+			lacks()
 			return
 		}
-		a.wished = a.h.wish(namings[i].Wish, func(g flow.Granted) {
+		a.wished = a.h.wish(n.Wish, func(g flow.Granted) {
+			if a.over() {
+				return
+			}
 			if g.Gone {
-				a.unsaved = append(a.unsaved, namings[i].Blob)
+				a.unsaved = append(a.unsaved, n.Saved...)
 			}
 			if g.Err != nil {
-				again(i + 1)
+				lacks()
 				return
 			}
 			a.h.Met("workflow: object that an input names put again")
 			read(r, func(gone bool) {
 				if gone {
-					again(i + 1)
+					lacks()
 					return
 				}
 				next()
 			})
 		})
-	}
-	read(r, func(gone bool) {
-		if gone {
-			again(0)
-			return
-		}
-		next()
 	})
 }
 

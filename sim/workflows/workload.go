@@ -359,7 +359,8 @@ func (l *workload) read(r *run, then func()) {
 		}
 		of := flow.NewSources(r.uid)
 		of.Add(o, refs)
-		again(of.Namings(refs[0].Object)[0].Wish, func() { named(o, refs[1:]) })
+		n, _ := of.Naming(refs[0].Object)
+		again(n.Wish, func() { named(o, refs[1:]) })
 	}
 	next = func() {
 		if len(left) == 0 {
