@@ -123,7 +123,7 @@ func TestAnObjectThatACallerTakesAwayBeforeItIsSaved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Start(within(t), n, string(id), pass.Bind(Value(RefOf(info))))
+		r, err := Start(within(t), n, string(id), pass.Bind(Borrowed(RefOf(info))))
 		if err != nil {
 			t.Fatal(err)
 		}
