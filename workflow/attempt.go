@@ -57,18 +57,19 @@ type given struct {
 // ended is how an attempt has ended.
 type ended struct {
 	output  core.Output
-	object  Ref                // it has the output, if that is not in output
-	refs    []Ref              // in the output
-	expands bool               // the output is a recorded graph
-	err     error              // nil: it has ended well
-	final   bool               // another attempt would fail as well
-	closed  bool               // the store of the node takes no objects any more
-	missing []phalanx.ObjectID // inputs that no node has
-	torn    []core.Blob        // inputs that name an object that no node has
-	unsaved []core.Blob        // those of torn whose checkpoint no disk has any more
-	partly  []int              // tasks of inputs that name an object that this node may not have
-	made    []Ref              // all objects of the attempt: those that nobody needs are deleted by the host
-	value   any                // the output before it was encoded
+	object  Ref                               // it has the output, if that is not in output
+	refs    []Ref                             // in the output
+	expands bool                              // the output is a recorded graph
+	err     error                             // nil: it has ended well
+	final   bool                              // another attempt would fail as well
+	closed  bool                              // the store of the node takes no objects any more
+	missing []phalanx.ObjectID                // inputs that no node has
+	torn    []core.Blob                       // inputs that name an object that no node has
+	unsaved []core.Blob                       // those of torn whose checkpoint no disk has any more
+	partly  []int                             // tasks of inputs that name an object that this node may not have
+	read    map[phalanx.ObjectID]phalanx.Meta // objects of which this node has a copy: the attempt has read or made them
+	made    []Ref                             // all objects of the attempt: those that nobody needs are deleted by the host
+	value   any                               // the output before it was encoded
 }
 
 // maxInline is the largest output, in bytes, that goes with records. Larger ones become objects.

@@ -175,7 +175,7 @@ func (l *life) tell(e *ended) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.made, e.missing = append(l.made, e.made...), append(l.missing, e.missing...)
-	e.closed = e.closed || l.closed
+	e.closed, e.read = e.closed || l.closed, l.metas
 	e.torn, e.unsaved = inOrder(l.torn), inOrder(l.unsaved)
 	e.partly = l.sources.Partly(func(id phalanx.ObjectID) bool { _, here := l.metas[id]; return here })
 }

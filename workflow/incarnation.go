@@ -174,8 +174,8 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 	for _, task := range e.partly {
 		partly[task] = true
 	}
-	for _, b := range inputs { // this node has copies now
-		if !partly[b.Task] {
+	for id, b := range inputs { // this node has copies now, but for what a Reduce has combined elsewhere
+		if _, read := e.read[id]; read && !partly[b.Task] {
 			l.tell(core.Stored{Blob: b})
 		}
 	}
