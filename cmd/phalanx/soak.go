@@ -59,8 +59,8 @@ cores' time to others.
 
 With --workflows the processes run workflows, with folders: graphs of up to 100 tasks at
 random, whose hash must be that of a plain run and each of whose effects must be there once,
-and trips on a store with locks, whose books must balance. The driver keeps the
-effects. It kills processes (kill), stops them for shorter and longer than it takes others to
+trips on a store with locks, whose books must balance, and medleys of reduces, limits, sleeps
+and signals. The driver keeps the effects. It kills processes (kill), has them leave (leave), stops them for shorter and longer than it takes others to
 notice (stop), kills all at once and starts them again (restart), and empties one disk of the
 ledger and waits until another one has taken its place (disk). It upgrades node after
 node to another version of a task (upgrade), and has runs of the old version go on with

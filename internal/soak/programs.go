@@ -13,7 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx/workflow"
 )
 
-// program is a run that the driver has nodes start and look at: hashes of tasks at random, or a trip.
+// program is a run that the driver has nodes start and look at: hashes of tasks at random, a trip, or a medley.
 type program struct {
 	ID      string
 	Tasks   int                // of the hashes
@@ -21,6 +21,7 @@ type program struct {
 	Version int                // of their task
 	Trip    *reservation.Trip  `json:",omitempty"`
 	Stage   int                // of the trip
+	Medley  *medley            `json:",omitempty"`
 	With    *workflow.Function `json:",omitempty"` // of a resume: takes the place of another version
 }
 
@@ -41,7 +42,7 @@ type world struct {
 
 // registry returns the tasks of a node: those of trips, and the hash in some versions.
 func (w world) registry(versions ...int) *workflow.Registry {
-	tasks := w.Trips.All()
+	tasks := append(w.Trips.All(), arrayTask, sumTask)
 	for _, v := range versions {
 		tasks = append(tasks, w.Task(v))
 	}
@@ -52,6 +53,9 @@ func (w world) registry(versions ...int) *workflow.Registry {
 func (s *server) run(ctx context.Context, do string, p program, is *runState) (err error) {
 	switch do {
 	case "start", "await":
+		if p.Medley != nil {
+			return follow(ctx, s.node, do, p.ID, p.Medley.workflow, is)
+		}
 		if p.Trip == nil {
 			return follow(ctx, s.node, do, p.ID, func() workflow.Step[hashdag.Made] { return hashdag.Workflow(hashdag.Edges(p.Tasks, p.Seed), p.Version) }, is)
 		}
@@ -63,6 +67,8 @@ func (s *server) run(ctx context.Context, do string, p program, is *runState) (e
 		status, err := workflow.StatusOf(ctx, s.node, p.ID)
 		is.Status = &status
 		return err
+	case "signal":
+		return workflow.Signal(ctx, s.node, p.ID, medleySignal, p.ID, fmt.Appendf(nil, "%q", medleySignal))
 	case "resume":
 		var options []workflow.ResumeOption
 		if p.With != nil {

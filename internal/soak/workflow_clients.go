@@ -116,7 +116,11 @@ func (w *workflows) travel(ctx context.Context, rng *rand.Rand) {
 // follow starts a run, waits for its result and has it forgotten. ok is false if something is wrong, or all is over.
 func (w *workflows) follow(rng *rand.Rand, kind string, p program) (uid string, result json.RawMessage, ok bool) {
 	began := w.clock()
-	for _, do := range []string{"start", "await", "forget"} {
+	steps := []string{"start", "await", "forget"}
+	if p.Medley != nil {
+		steps = []string{"start", "signal", "await", "forget"}
+	}
+	for _, do := range steps {
 		for {
 			if w.ctx.Err() != nil {
 				return "", nil, false
@@ -136,6 +140,9 @@ func (w *workflows) follow(rng *rand.Rand, kind string, p program) (uid string, 
 				break
 			}
 			if do == "forget" && (l.Kind == phalanx.ErrNotFound || l.Kind == phalanx.ErrDeleted) { // by the call before, whose answer was lost
+				break
+			}
+			if do == "signal" && answered && w.signalled(rng, p, l.Kind) {
 				break
 			}
 			if answered && !again(l.Kind) {

@@ -12,7 +12,7 @@ import (
 	"github.com/phalanx-go/phalanx/internal/bed"
 )
 
-// The kinds of faults of nodes of workflows, beside killed and stopped.
+// The kinds of faults of nodes of workflows, beside killed, stopped and leaving.
 const (
 	cut       = "cut"     // a node from all others, or from one
 	restarted = "restart" // all processes are killed at once
@@ -22,10 +22,10 @@ const (
 )
 
 // WorkflowFaults are the kinds of faults of RunWorkflows.
-var WorkflowFaults = []string{killed, stopped, cut, restarted, emptied, full, upgraded}
+var WorkflowFaults = []string{killed, stopped, leaving, cut, restarted, emptied, full, upgraded}
 
 // shares are how often a kind happens, relative to the others. A disk takes 20 s to be replaced.
-var shares = map[string]int{killed: 30, stopped: 30, cut: 20, restarted: 10, emptied: 8, full: 7, upgraded: 3}
+var shares = map[string]int{killed: 30, stopped: 30, leaving: 15, cut: 20, restarted: 10, emptied: 8, full: 7, upgraded: 3}
 
 // nemesis causes one fault after the other until ctx ends, one at least, and returns when the cluster has recovered.
 func (w *workflows) nemesis(ctx context.Context, rng *rand.Rand) {
@@ -102,6 +102,9 @@ func (w *workflows) inflict(rng *rand.Rand, kind string, h *host) error {
 	case killed:
 		w.tell("kill %s", name)
 		return w.kill(h)
+	case leaving:
+		w.tell("%s leaves, and comes back", name)
+		return w.leave(h)
 	case restarted:
 		w.tell("kill all")
 		return w.kill(w.hosts...)

@@ -38,6 +38,7 @@ const (
 	diskNodes   = 4 // of the nodes have folders: the ledger is on three
 	hashers     = 3 // clients that start runs of hashes
 	bookers     = 3 // clients that book trips
+	players     = 2 // clients that start medleys
 	dagTasks    = 100
 	tripsOfEach = 4 // hotels, flights and cars
 	seatsOfEach = 40
@@ -209,6 +210,10 @@ func (w *workflows) round(rng *rand.Rand, length time.Duration, faulty bool) err
 	for range bookers {
 		mine := rand.New(rand.NewPCG(rng.Uint64(), 1))
 		clients.Go(func() { w.travel(working, mine) })
+	}
+	for range players {
+		mine := rand.New(rand.NewPCG(rng.Uint64(), 1))
+		clients.Go(func() { w.play(working, mine) })
 	}
 	if faulty {
 		w.nemesis(striking, rand.New(rand.NewPCG(rng.Uint64(), 2)))
