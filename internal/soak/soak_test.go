@@ -77,7 +77,7 @@ func TestSoakWorkflows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
-	lasts, kinds := 8*time.Second, []string{"kill", "stop", "restart"}
+	lasts, kinds := 8*time.Second, []string{"kill", "stop", "leave", "restart"}
 	if *long {
 		lasts, kinds = 2*time.Minute, nil
 	}
@@ -86,7 +86,7 @@ func TestSoakWorkflows(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if !res.OK || len(res.Runs) != 2 || len(res.Faults) == 0 {
+	if !res.OK || len(res.Runs) != 3 || len(res.Faults) == 0 {
 		t.Errorf("%s\n%s", strings.Join(res.Wrong, "\n"), strings.Join(res.Events, "\n"))
 	}
 	t.Logf("%+v", res)
