@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/messages"
@@ -125,7 +126,7 @@ func (l *life) look(ctx context.Context, r Ref) (m phalanx.Meta, err error) {
 // any output of the run will do: the input that names it may have none itself.
 func (l *life) orAgain(ctx context.Context, id phalanx.ObjectID, read func() error) error {
 	err := read()
-	if err == nil || !gone(err) {
+	if err == nil || !gone(err) || errors.Is(err, phalanx.ErrDeleted) { // nobody puts again what somebody has deleted
 		l.refused(err)
 		return err
 	}
@@ -135,7 +136,9 @@ func (l *life) orAgain(ctx context.Context, id phalanx.ObjectID, read func() err
 	var lost bool
 	if named && l.a.again != nil {
 		var failed error
+		stop := l.beatMeanwhile()
 		lost, failed = l.a.again(ctx, n.Wish)
+		stop()
 		if failed == nil {
 			if failed = read(); failed == nil || !gone(failed) {
 				return failed
@@ -161,6 +164,34 @@ func (l *life) orAgain(ctx context.Context, id phalanx.ObjectID, read func() err
 		}
 	}
 	return err
+}
+
+// beatMeanwhile has the task count as alive until stop: it waits for a disk that may be away, and is not silent.
+func (l *life) beatMeanwhile() (stop func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.beats == nil {
+		return func() {}
+	}
+	beats, done := l.beats, make(chan struct{})
+	ticker := time.NewTicker(max(l.a.call.Heartbeat/4, time.Millisecond))
+	go func() {
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				l.mu.Lock()
+				beats()
+				l.mu.Unlock()
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		_ = l.beaten(nil) // nothing is sent
+	}
 }
 
 // named notes which objects an input names.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/poll"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 )
@@ -149,5 +151,62 @@ func TestADiskDoesNotWriteWhatItHasByNow(t *testing.T) {
 	}
 	if _, gone := l.has.all.Free([]core.Released{{Run: u}}); len(gone) > 0 {
 		t.Errorf("a result names it: %q", gone)
+	}
+}
+
+// A task that waits for an object which a disk puts again is not silent: its Heartbeat begins anew after that.
+func TestAWaitForADiskIsNoSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, refs := lifeOf(1, 1, func(ctx context.Context, _ flow.Wish) (bool, error) {
+			time.Sleep(time.Minute)
+			return false, errors.New("the disk is away")
+		})
+		l.a.call.Heartbeat = time.Second
+		r := &runner{grace: attemptGrace}
+		_, err := r.attend(t.Context(), l.a, l, func(c Context) (any, error) {
+			_, err := l.get(c, refs[0])
+			time.Sleep(900 * time.Millisecond)
+			return nil, err
+		})
+		if !errors.Is(err, phalanx.ErrNotFound) || errors.Is(err, ErrSilent) {
+			t.Error(err)
+		}
+		_, err = r.attend(t.Context(), l.a, l, func(c Context) (any, error) {
+			<-c.Done()
+			return nil, c.Err()
+		})
+		if !errors.Is(err, ErrSilent) {
+			t.Error(err)
+		}
+	})
+}
+
+// An object that the caller has deleted is not asked for: what reads it fails, and with it the run.
+func TestAnObjectThatTheCallerDeletes(t *testing.T) {
+	var e effects
+	reads := Func2("reads", 1, func(c Context, r Ref, _ string) (int, error) {
+		b, err := GetBytes(c, r)
+		return len(b), err
+	}).With(NoEffect, Retry(0))
+	mark := Func1("mark", 1, func(Context, Ref) (int, error) { e.add("mark"); return 0, nil }) // it begins after the checkpoint of what it reads
+	b := &bedOf{t: t}
+	n := b.join("a", Settings{Dir: t.TempDir(), Tasks: Tasks(reads, mark)})
+	info, err := n.Put(within(t), "given", []byte("bytes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Start(within(t), n, "r", reads.Bind(Value(RefOf(info)), After(Event[string]("go"), mark.Bind(Value(RefOf(info))))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	poll.Until(t, "the checkpoint", func() bool { return e.count("mark") == 1 })
+	if err := n.Delete(within(t), "given"); err != nil {
+		t.Fatal(err)
+	}
+	if err := Signal(within(t), n, "r", "go", "key", []byte(`"go"`)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Result(within(t)); !errors.Is(err, phalanx.ErrFailed) || !strings.Contains(err.Error(), "given") {
+		t.Error(err)
 	}
 }
