@@ -126,13 +126,16 @@ func (l *life) look(ctx context.Context, r Ref) (m phalanx.Meta, err error) {
 // any output of the run will do: the input that names it may have none itself.
 func (l *life) orAgain(ctx context.Context, id phalanx.ObjectID, read func() error) error {
 	err := read()
-	if err == nil || !gone(err) || errors.Is(err, phalanx.ErrDeleted) { // nobody puts again what somebody has deleted
+	if err == nil || !gone(err) {
 		l.refused(err)
 		return err
 	}
 	l.mu.Lock()
 	n, named := l.sources.Naming(id)
 	l.mu.Unlock()
+	if named && errors.Is(err, phalanx.ErrDeleted) { // its caller has deleted it, and no repeat of a task makes it again
+		return err
+	}
 	var lost bool
 	if named && l.a.again != nil {
 		var failed error
