@@ -154,14 +154,19 @@ func (l *incarnation) freeNow(runs []core.Released) {
 				l.o.settings.Log.Warnf("the checkpoint %s cannot be deleted: %v", p, err)
 			}
 		}
-		for _, id := range objects { // each has its time: ten thousand take longer than one
-			ctx, cancel := context.WithTimeout(l.ctx, time.Minute)
-			if err := l.o.node.Delete(ctx, id); err != nil && !gone(err) {
-				l.o.settings.Log.Warnf("the object %s cannot be deleted: %v", id, err)
-			}
-			cancel()
-		}
+		l.delete(objects)
 	})
+}
+
+// delete deletes objects. What cannot be deleted, since the node is just removed, the next incarnation deletes.
+func (l *incarnation) delete(ids []phalanx.ObjectID) {
+	l.has.doom(ids...)
+	for _, id := range ids { // each has its time: ten thousand take longer than one
+		if l.ctx.Err() != nil {
+			return
+		}
+		l.drop(id)
+	}
 }
 
 // census returns of which runs the node has something.

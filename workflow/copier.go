@@ -124,11 +124,16 @@ func (l *incarnation) lay(e flow.CopyTo) {
 	})
 }
 
-// drop deletes the object of a checkpoint that was copied.
+// drop deletes an object, or leaves that to the next incarnation.
 func (l *incarnation) drop(id phalanx.ObjectID) {
+	l.has.doom(id)
 	ctx, cancel := context.WithTimeout(l.ctx, time.Minute)
 	defer cancel()
-	if err := l.o.node.Delete(ctx, id); err != nil && !gone(err) && l.ctx.Err() == nil {
+	err := l.o.node.Delete(ctx, id)
+	switch {
+	case err == nil || gone(err):
+		l.has.spare(id)
+	case l.ctx.Err() == nil:
 		l.o.settings.Log.Warnf("the object %s cannot be deleted: %v", id, err)
 	}
 }

@@ -33,7 +33,7 @@ func TestTrialOnANode(t *testing.T) {
 	if out, err := Output[[]byte](made); err != nil || len(out) != 240_000 || made.Key != "try/repeat" || len(made.Objects) != 1 || string(made.Objects[0].ID()) != fmt.Sprintf("wf/try/repeat/%s/side", made.Objects[0].Digest()) {
 		t.Errorf("%d bytes, %s, %v, %v", len(out), made.Key, made.Objects, err)
 	}
-	if _, err := n.Stat(t.Context(), "wf/try/repeat/3/.output"); err != nil {
+	if _, err := n.Stat(t.Context(), "wf/try/repeat/3/0/.output"); err != nil {
 		t.Error(err)
 	}
 	form, err := json.Marshal(made)

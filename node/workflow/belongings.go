@@ -15,11 +15,11 @@ import (
 const OutputName = ".output"
 
 // Prefix returns how the ids of a task's objects begin, but for those that a deterministic task puts under a name (workflow
-// specification 2.3). path is that of the task in the run. The ids of a deterministic task are the same in each attempt, so that bytes
-// that are made again go on under their id.
+// specification 2.3). path is that of the task in the run. The ids of a deterministic task are the same in each attempt of an epoch, so that
+// bytes that are made again go on under their id. The next controller may not know of an attempt that has had other inputs.
 func Prefix(run, path string, gen uint32, made core.Attempt, deterministic bool) string {
 	if deterministic {
-		return fmt.Sprintf("wf/%s/%s/%d/", run, path, gen)
+		return fmt.Sprintf("wf/%s/%s/%d/%d/", run, path, gen, made.Epoch)
 	}
 	return fmt.Sprintf("wf/%s/%s/%d/%d.%d/", run, path, gen, made.Epoch, made.Number)
 }

@@ -46,7 +46,7 @@ func (h *host) copy(ev flow.CopierEvent) {
 		case flow.CopyTo:
 			h.lay(e)
 		case flow.DropCopy:
-			h.store.delete(h.laidAs(e.Number))
+			h.unlay(e.Number)
 		case flow.Remains:
 			h.remains = e
 		case flow.StaysBehind:
@@ -61,6 +61,12 @@ func (h *host) laidAs(number uint64) phalanx.ObjectID {
 	return phalanx.ObjectID(fmt.Sprintf("wf/copy/%s/%d", h.self, number))
 }
 
+// unlay deletes it. An incarnation before may have made it.
+func (h *host) unlay(number uint64) {
+	h.store.delete(h.laid[number])
+	delete(h.laid, number)
+}
+
 // lay makes an object of a checkpoint, and has another node copy it.
 func (h *host) lay(e flow.CopyTo) {
 	life := h.life
@@ -71,7 +77,8 @@ func (h *host) lay(e flow.CopyTo) {
 		}
 		data, digest, err := h.read(e.Place)
 		if err == nil {
-			err = h.store.put(h, h.laidAs(e.Number), data)
+			h.laid[e.Number] = h.laidAs(e.Number)
+			err = h.store.put(h, h.laid[e.Number], data)
 		}
 		if err != nil {
 			gone := errors.Is(err, durable.ErrCorrupt) || errors.Is(err, durable.ErrNotFound)

@@ -192,6 +192,10 @@ func (h *host) run(o core.Order) {
 // cancel has the attempt end soon. It may still have its effect.
 func (a *attempt) cancel() {
 	a.stops = true
+	if a.wished != 0 && a.h.wishes[a.wished] != nil { // it waits for a disk that may be away for long
+		a.h.later(a.h.Upto(20*ms), func() { a.end(core.AttemptEnded{Failed: "canceled"}) })
+		return
+	}
 	if a.h.R.IntN(2) == 0 {
 		a.h.later(a.h.Upto(20*ms), func() { a.end(core.AttemptEnded{Failed: "canceled"}) })
 	}

@@ -69,14 +69,15 @@ type host struct {
 	has      *flow.Belongings // of that incarnation
 	restorer *flow.Restorer
 	wishes   map[uint64]func(flow.Granted)
-	number   uint64       // of the last call
-	copier   *flow.Copier // nil: the machine has no disk that lasts
+	laid     map[uint64]phalanx.ObjectID // objects of checkpoints that others copy
+	number   uint64                      // of the last call
+	copier   *flow.Copier                // nil: the machine has no disk that lasts
 	remains  flow.Remains
 }
 
 // Started opens the machine's folder.
 func (s *service) Started(p *sim.Process) ([]string, bool) {
-	h := &host{service: s, p: p, machine: s.machineOf(p.Name()), attempts: map[core.AttemptID]*attempt{}, caller: flow.NewCaller(), calls: map[uint64]*call{}, restorer: flow.NewRestorer(), wishes: map[uint64]func(flow.Granted){}}
+	h := &host{service: s, p: p, machine: s.machineOf(p.Name()), attempts: map[core.AttemptID]*attempt{}, caller: flow.NewCaller(), calls: map[uint64]*call{}, restorer: flow.NewRestorer(), wishes: map[uint64]func(flow.Granted){}, laid: map[uint64]phalanx.ObjectID{}}
 	h.number = s.R.Uint64() >> 16 // numbers of an earlier process of the same name may be under way
 	s.hosts[p] = h
 	h.open()
