@@ -70,14 +70,14 @@ func (h *host) unlay(number uint64) {
 // lay makes an object of a checkpoint, and has another node copy it.
 func (h *host) lay(e flow.CopyTo) {
 	life := h.life
+	h.laid[e.Number] = h.laidAs(e.Number)
 	h.later(h.Upto(30*ms), func() {
-		if life != h.life {
+		if _, wanted := h.laid[e.Number]; life != h.life || !wanted {
 			h.copy(flow.NotLaid{Number: e.Number})
 			return
 		}
 		data, digest, err := h.read(e.Place)
 		if err == nil {
-			h.laid[e.Number] = h.laidAs(e.Number)
 			err = h.store.put(h, h.laid[e.Number], data)
 		}
 		if err != nil {

@@ -128,6 +128,14 @@ func (a *attempt) pass(ev core.AttemptEnded, answer uint64, then func()) {
 	}, then)
 }
 
+// canceled ends an attempt that was cancelled before it waits for a disk, which may be away for long.
+func (a *attempt) canceled() bool {
+	if a.stops {
+		a.end(core.AttemptEnded{Failed: "canceled"})
+	}
+	return a.stops
+}
+
 // get reads objects. One that is gone is put again of a checkpoint of an input that names it; without one the inputs are not
 // whole.
 func (a *attempt) get(left []flow.Ref, read func(flow.Ref, func(gone bool)), then func()) {
@@ -153,6 +161,9 @@ func (a *attempt) get(left []flow.Ref, read func(flow.Ref, func(gone bool)), the
 			return
 		case !named:
 			lacks()
+			return
+		}
+		if a.canceled() {
 			return
 		}
 		a.wished = a.h.wish(n.Wish, func(g flow.Granted) {

@@ -126,6 +126,9 @@ func (a *attempt) bring(left []core.Located, then func()) {
 	case len(left[0].Disks) == 0 || len(a.h.store.holders(flow.InputID(a.order.ID.Run, left[0]))) > 0:
 		a.bring(left[1:], then)
 	default:
+		if a.canceled() {
+			return
+		}
 		a.wished = a.h.wish(flow.WishOf(a.order.ID.Run, left[0]), func(g flow.Granted) {
 			if g.Gone {
 				a.unsaved = append(a.unsaved, flow.BlobOf(a.order.ID.Run, left[0]))
