@@ -7,7 +7,7 @@ import (
 	"github.com/phalanx-go/phalanx/internal/poll"
 )
 
-// What a caller has passed to a run by Ref, and what a task has put for the workflow that it returns, is in a checkpoint: the run goes on
+// A checkpoint has the objects that a caller passes to a run by Ref, and those that a task puts for the workflow that it returns: the run goes on
 // after all nodes have ended.
 func TestRefsInConstantsHaveCheckpoints(t *testing.T) {
 	var e effects

@@ -41,7 +41,7 @@ func used(t *testing.T, cluster string, more func(d *disk.Disk, replica uint64))
 	return dir
 }
 
-// What cannot be recovered is refused, with what to do, and nothing is changed; else the folder has the next generation.
+// RecoverLedger refuses a ledger that it cannot recover, says what to do, and changes nothing; else the folder has the next generation.
 func TestRecoverRefuses(t *testing.T) {
 	one, other := used(t, "00000000000000aa", nil), used(t, "00000000000000bb", nil)
 	outdated := used(t, "00000000000000aa", func(d *disk.Disk, _ uint64) {

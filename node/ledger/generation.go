@@ -12,7 +12,7 @@ import (
 // knows which generation it has heard of. A replica that has something of an earlier one ends, for good: it may have what the recovered
 // ledger lacks, and would lead with others like it. The host has the folder remember that.
 //
-// Who recovers a ledger may be wrong: most of its disks may be there, on the other side of a broken link. So a disk
+// Somebody may recover a ledger by mistake: most of its disks may be there, on the other side of a broken link. So a disk
 // that was just recovered asks the other nodes first, before its replica begins and tells them of the new generation. If one of them
 // leads the earlier one, its disks go on, and the replica ends that was recovered.
 type recovered struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// What a controller finds in pages, as a minute is over, it reads once, however long the ledger takes to answer about each row.
+// A controller reads the pages of a minute that is over once, however long the ledger takes to answer about each row.
 func TestPagesAreReadOnce(t *testing.T) {
 	for _, kind := range []string{"wake/", "until/"} {
 		d := newDesk(t, 1, map[string]RowValue{}, "n1")
@@ -56,7 +56,7 @@ func TestLateMinutesAreReadOnce(t *testing.T) {
 	}
 }
 
-// What a member tells of one run that comes back to memory has the controller look at that run alone: thousands may wake in one minute.
+// A controller looks at one run alone when a member has told of it as it comes back to memory: thousands may wake in one minute.
 func TestARunComesBackWithoutALookAtOthers(t *testing.T) {
 	d := started(t, "ok event; b < ok")
 	d.durable()

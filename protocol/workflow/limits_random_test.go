@@ -103,7 +103,7 @@ func newLimitWorld(t *testing.T, runs int, graph string) *limitWorld {
 	return w
 }
 
-// Whatever happens in whatever order, an attempt that could begin is called, no more run than may, and nothing is left at the end.
+// An attempt that could begin is called, no more run than may, and nothing is left at the end, in whatever order things happen.
 func TestLimitsAtRandom(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))

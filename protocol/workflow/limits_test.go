@@ -175,7 +175,7 @@ func TestALimitHoldsAfterATakeover(t *testing.T) {
 	}
 }
 
-// What has been called, and whose function nobody offers any more, does not hold up the others.
+// An attempt that was called does not hold up the others if nobody offers its function any more.
 func TestALimitPassesOverWhatNobodyRuns(t *testing.T) {
 	d := newDesk(t, 1, map[string]RowValue{}, "n1", "n2")
 	d.tells("n1", Tell{Slots: 2})
