@@ -158,6 +158,13 @@ func (l *incarnation) freeNow(runs []core.Released) {
 	})
 }
 
+// deleteLeft deletes what could not be deleted before.
+func (l *incarnation) deleteLeft() {
+	if left := l.has.condemned(); len(left) > 0 {
+		l.wait.Go(func() { l.delete(left) })
+	}
+}
+
 // delete deletes objects. What cannot be deleted, since the node is just removed, the next incarnation deletes.
 func (l *incarnation) delete(ids []phalanx.ObjectID) {
 	l.has.doom(ids...)
@@ -169,8 +176,9 @@ func (l *incarnation) delete(ids []phalanx.ObjectID) {
 	}
 }
 
-// census returns of which runs the node has something.
+// census returns of which runs the node has something. It also tries again to delete what could not be deleted.
 func (l *incarnation) census() (runs []core.UID) {
+	l.deleteLeft()
 	l.has.with(func(b *flow.Belongings) { runs = b.Runs() })
 	return runs
 }

@@ -131,7 +131,11 @@ func (l *life) orAgain(ctx context.Context, id phalanx.ObjectID, read func() err
 		return err
 	}
 	l.mu.Lock()
-	n, named := l.sources.Naming(id)
+	var n flow.Naming
+	var named bool
+	if l.sources != nil {
+		n, named = l.sources.Naming(id)
+	}
 	l.mu.Unlock()
 	if named && errors.Is(err, phalanx.ErrDeleted) { // its caller has deleted it, and no repeat of a task makes it again
 		return err
@@ -157,16 +161,22 @@ func (l *life) orAgain(ctx context.Context, id phalanx.ObjectID, read func() err
 	if !l.lacks[id] { // a task may ask again and again
 		l.lacks[id] = true
 		l.missing = append(l.missing, id)
-		for _, b := range n.In {
-			l.torn[b] = true
-		}
+		note(&l.torn, n.In)
 	}
 	if lost {
-		for _, b := range n.Saved {
-			l.unsaved[b] = true
-		}
+		note(&l.unsaved, n.Saved)
 	}
 	return err
+}
+
+// note adds outputs to a set, which few attempts need.
+func note(set *map[core.Blob]bool, all []core.Blob) {
+	if *set == nil {
+		*set = map[core.Blob]bool{}
+	}
+	for _, b := range all {
+		(*set)[b] = true
+	}
 }
 
 // beatMeanwhile has the task count as alive until stop: it waits for a disk that may be away, and is not silent.
@@ -201,6 +211,9 @@ func (l *life) beatMeanwhile() (stop func()) {
 func (l *life) named(in core.Located, refs []flow.Ref) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.sources == nil {
+		l.sources = flow.NewSources(l.a.uid)
+	}
 	l.sources.Add(in, refs)
 }
 
@@ -211,7 +224,9 @@ func (l *life) tell(e *ended) {
 	e.made, e.missing = append(l.made, e.made...), append(l.missing, e.missing...)
 	e.closed, e.read = e.closed || l.closed, l.metas
 	e.torn, e.unsaved = inOrder(l.torn), inOrder(l.unsaved)
-	e.partly = l.sources.Partly(func(id phalanx.ObjectID) bool { _, here := l.metas[id]; return here })
+	if l.sources != nil {
+		e.partly = l.sources.Partly(func(id phalanx.ObjectID) bool { _, here := l.metas[id]; return here })
+	}
 }
 
 func inOrder(all map[core.Blob]bool) []core.Blob {

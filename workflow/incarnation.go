@@ -69,9 +69,7 @@ func newIncarnation(o *open) *incarnation {
 	l := &incarnation{o: o, runner: r, member: flow.NewMember(offer), attempts: map[core.AttemptID]context.CancelCauseFunc{},
 		has: o.has, putting: map[phalanx.ObjectID]bool{}, beats: map[core.AttemptID][]byte{}, listed: make(chan struct{})}
 	l.ctx, l.stop = context.WithCancelCause(context.Background())
-	if left := l.has.condemned(); len(left) > 0 {
-		l.wait.Go(func() { l.delete(left) })
-	}
+	l.deleteLeft()
 	l.wait.Go(l.findBlobs) // of 100,000 it takes a second
 	return l
 }

@@ -47,7 +47,7 @@ type life struct {
 	lacks   map[phalanx.ObjectID]bool // those of missing
 	views   map[*storenode.View]bool  // not released: the end does it
 
-	sources *flow.Sources
+	sources *flow.Sources                     // nil: no input names an object
 	metas   map[phalanx.ObjectID]phalanx.Meta // of objects that the attempt has made or read
 	torn    map[core.Blob]bool                // inputs that name an object that no node has
 	unsaved map[core.Blob]bool                // those of them whose checkpoint is gone
@@ -56,7 +56,7 @@ type life struct {
 
 func newLife(a *attempt, store objects, beat func([]byte)) *life {
 	return &life{key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]phalanx.Digest{}, lacks: map[phalanx.ObjectID]bool{}, views: map[*storenode.View]bool{},
-		sources: flow.NewSources(a.uid), metas: map[phalanx.ObjectID]phalanx.Meta{}, torn: map[core.Blob]bool{}, unsaved: map[core.Blob]bool{}}
+		metas: map[phalanx.ObjectID]phalanx.Meta{}}
 }
 
 // keyOf returns the key of an attempt (workflow specification 1.2): that of a task with an undo has the generation, since the effect counts anew
