@@ -29,6 +29,33 @@ func MinCopies(n int) StartOption {
 type copies struct {
 	waits  map[*copiesWait]bool
 	asking bool
+	due    bool // it asks again in a while
+}
+
+// ask reports whether the node is to ask, which it then does.
+func (p *copies) ask() bool {
+	if p.asking || len(p.waits) == 0 {
+		return false
+	}
+	p.asking = true
+	return true
+}
+
+// counted lets starts go on for which there are enough, and reports whether the node is to ask again in a while, if nobody else
+// brings that about.
+func (p *copies) counted(m copiesCounted) (again bool) {
+	p.asking = false
+	for w := range p.waits {
+		w.last.Store(&m)
+		if m.have >= w.want {
+			delete(p.waits, w)
+			close(w.enough)
+		}
+	}
+	if again = len(p.waits) > 0 && !p.due; again {
+		p.due = true
+	}
+	return again
 }
 
 // copiesWait is a start that waits.
@@ -102,11 +129,9 @@ func (s *service) awaitsCopies(c actor.Context, w *copiesWait) {
 
 // countCopies asks how many disks hold the ledger, if a start wants to know.
 func (s *service) countCopies(c actor.Context) {
-	p := &s.open.copies
-	if p.asking || len(p.waits) == 0 {
+	if !s.open.copies.ask() {
 		return
 	}
-	p.asking = true
 	s.asksFor(c, c.Self(), "ledger", "", &asked{call: core.GetLedger{}}, callWithin, func(a core.Answer, err error) any {
 		have := 0
 		if err == nil && a.Ledger != nil {
@@ -123,18 +148,9 @@ func (s *service) countCopies(c actor.Context) {
 // countEvery is how often a node asks while starts wait.
 const countEvery = 500 * time.Millisecond
 
-// copiesCounted lets starts go on for which there are enough.
+// copiesCounted takes how many disks hold the ledger.
 func (s *service) copiesCounted(c actor.Context, m copiesCounted) {
-	p := &s.open.copies
-	p.asking = false
-	for w := range p.waits {
-		w.last.Store(&m)
-		if m.have >= w.want {
-			delete(p.waits, w)
-			close(w.enough)
-		}
-	}
-	if len(p.waits) > 0 {
+	if s.open.copies.counted(m) {
 		root, self := c.ActorSystem().Root, c.Self()
 		time.AfterFunc(countEvery, func() { root.Send(self, countCopies{}) })
 	}

@@ -89,3 +89,25 @@ func TestCopiesWithoutADisk(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A node that has 10,000 starts wait asks one question at a time, and again once in a while: not once for each of them.
+func TestManyStartsThatWaitForCopies(t *testing.T) {
+	p := &copies{waits: map[*copiesWait]bool{}}
+	again := 0
+	for range 10_000 { // each comes as the question before is answered
+		p.waits[&copiesWait{want: 3, enough: make(chan struct{})}] = true
+		if !p.ask() || p.ask() {
+			t.Fatal("it does not ask once")
+		}
+		if p.counted(copiesCounted{have: 1}) {
+			again++
+		}
+	}
+	if again != 1 {
+		t.Errorf("it asks again by %d timers", again)
+	}
+	p.due = false
+	if !p.ask() || p.counted(copiesCounted{have: 3}) || len(p.waits) > 0 {
+		t.Errorf("%d starts wait, and there are enough disks", len(p.waits))
+	}
+}

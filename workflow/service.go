@@ -102,6 +102,7 @@ func (s *service) Receive(c actor.Context) {
 	case copiesCounted:
 		s.copiesCounted(c, m)
 	case countCopies:
+		s.open.copies.due = false
 		s.countCopies(c)
 	case *forsaken:
 		if s.open.calls[m.asked.number] == m.asked {
