@@ -97,12 +97,12 @@ type Output struct {
 	Size     int64
 	Digest   [16]byte
 	Recorded bool   // Bytes has it; else it is an object
+	Refs     uint32 // how many objects it names; it stands here for the size of a run in memory
 	Bytes    []byte // at most 64 KB
 	Error    string // of a task whose consumer takes its error
 
-	// Refs counts the objects that Refs in the output name, and Weight their bytes. Such an output is an object always, which lists
-	// them. It is there if they are, and saved once they are.
-	Refs   uint32
+	// Weight is the bytes of the objects that Refs in the output name. Such an output is an object always, which lists them. It is there
+	// if they are, and saved once they are.
 	Weight int64
 
 	// Names says how the ids of the objects begin that a result of the run names: they stay until the run is forgotten.
