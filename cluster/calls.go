@@ -205,19 +205,48 @@ func (n *Node) List(ctx context.Context, prefix string) ([]storenode.ObjectStat,
 // listPage is how many entries one answer to List has.
 const listPage = 500
 
-func (l *life) list(ctx context.Context, shard int, prefix string) ([]storenode.ObjectStat, error) {
-	var all []storenode.ObjectStat
+func (l *life) list(ctx context.Context, shard int, prefix string) (all []storenode.ObjectStat, err error) {
+	err = l.pages(ctx, shard, prefix, func(part []storenode.ObjectStat) bool {
+		all = append(all, part...)
+		return true
+	})
+	return all, err
+}
+
+// Walk calls f with all objects whose ids begin with prefix, with some at a time and in no order, until it returns false: what
+// List would return, while there may be more of them than fit into memory. What is put or deleted meanwhile may be missing.
+func (n *Node) Walk(ctx context.Context, prefix string, f func([]storenode.ObjectStat) bool) error {
+	l, err := n.use("list", "")
+	if err != nil {
+		return err
+	}
+	if err := phalanx.ObjectID(prefix).Validate(); err != nil && prefix != "" {
+		return named(err, "list")
+	}
+	more := true
+	for i := 0; i < len(n.View().Shards) && more; i++ {
+		if err := l.pages(ctx, i, prefix, func(part []storenode.ObjectStat) bool {
+			more = f(part)
+			return more
+		}); err != nil {
+			return l.because(err)
+		}
+	}
+	return nil
+}
+
+// pages calls f with the objects of a shard, until it returns false.
+func (l *life) pages(ctx context.Context, shard int, prefix string, f func([]storenode.ObjectStat) bool) error {
 	after := phalanx.ObjectID("")
 	for {
 		part, err := store.Call(ctx, l.store, "list", "", func(d time.Duration, done func([]storenode.ObjectStat, error)) {
 			l.client.List(shard, directory.List{Prefix: prefix, After: after, Limit: listPage}, d, done)
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		all = append(all, part...)
-		if len(part) < listPage {
-			return all, nil
+		if len(part) > 0 && !f(part) || len(part) < listPage {
+			return nil
 		}
 		after = part[len(part)-1].Object
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/storenode"
 )
 
 // The lists of an application may be long: many sources, many objects under a prefix,
@@ -36,6 +37,17 @@ func TestLongLists(t *testing.T) {
 		all, err := nodes[2].List(ctx, fmt.Sprintf("many/%d/", n))
 		if err != nil || len(all) != n {
 			t.Errorf("%d of %d objects are listed: %v", len(all), n, err)
+		}
+		walked := 0
+		if err := nodes[2].Walk(ctx, fmt.Sprintf("many/%d/", n), func(some []storenode.ObjectStat) bool {
+			walked += len(some)
+			return true
+		}); err != nil || walked != n {
+			t.Errorf("Walk has %d of %d objects: %v", walked, n, err)
+		}
+		pages := 0
+		if err := nodes[2].Walk(ctx, "many/", func([]storenode.ObjectStat) bool { pages++; return false }); err != nil || pages != 1 {
+			t.Errorf("%d pages, and one was wanted: %v", pages, err)
 		}
 		if err := nodes[0].Prefetch(ctx, ids[0], slices.Repeat([]phalanx.NodeID{nodes[1].ID(), nodes[2].ID()}, n)...); err != nil {
 			t.Errorf("a prefetch that names each node %d times: %v", n, err)

@@ -195,7 +195,7 @@ func (l *incarnation) copyAgain(from phalanx.NodeID, m flow.Copy) {
 		answer("the node has no disk")
 		return
 	}
-	if m.Number != 0 && !strings.HasPrefix(string(m.Object), copyPrefix(from)) { // it is deleted then
+	if m.Number != 0 && !strings.HasPrefix(string(m.Object), flow.CopyPrefix(from)) { // it is deleted then
 		answer(fmt.Sprintf("%s is no object of a copy of node %s", m.Object, from))
 		return
 	}

@@ -39,6 +39,7 @@ type controller struct {
 	disks   func(to chan<- []keepers.Seen) // has the keeper tell which disks it knows
 	self    func() phalanx.NodeID          // the incarnation of now
 	starts  starts
+	sweep   func(done func(failed bool)) // has the node adopt objects that no other node may know of
 }
 
 // inputBudget is how many bytes of recorded outputs go with an order; executors get the others one by one.
@@ -206,6 +207,8 @@ func (k *controller) carryOut(c actor.Context, effects []flow.TenureEffect) {
 			k.post(e.To, e.Reply)
 		case flow.Publish:
 			k.publish(e.News)
+		case flow.Sweep:
+			k.sweep(func(failed bool) { root.Send(self, flow.Swept{Failed: failed}) })
 		case flow.GiveUp:
 			k.log.Errorf("this node cannot lead the ledger of workflows: %s", e.Why)
 			k.stop(c)

@@ -2,7 +2,6 @@ package workflow
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -93,13 +92,10 @@ func (s *service) seeDisks(c actor.Context, d flow.Disks) {
 	}
 }
 
-// copyPrefix begins the ids of the objects of checkpoints that a node has copied.
-func copyPrefix(node phalanx.NodeID) string { return fmt.Sprintf("wf/copy/%s/", node) }
-
 // lay makes an object of a checkpoint, and has another node copy it. The object stays until it is dropped.
 func (l *incarnation) lay(e flow.CopyTo) {
 	o := l.o
-	id := phalanx.ObjectID(fmt.Sprint(copyPrefix(o.self), e.Number))
+	id := flow.CopyID(o.self, e.Number)
 	ctx, cancel := context.WithTimeout(l.ctx, diskWait)
 	o.laid[e.Number] = cancel
 	l.wait.Go(func() {
@@ -110,6 +106,7 @@ func (l *incarnation) lay(e flow.CopyTo) {
 			_, err = o.node.PutReader(ctx, id, b, b.Size, cluster.WhileLeaving())
 			return err
 		})
+		defer l.drop(id) // a Put that was given up may have taken effect
 		if err != nil {
 			if ctx.Err() == nil {
 				o.settings.Log.Warnf("the checkpoint %s cannot be copied to node %s: %v", e.Place, e.To, err)
@@ -117,7 +114,6 @@ func (l *incarnation) lay(e flow.CopyTo) {
 			o.tellCopier(flow.NotLaid{Number: e.Number, Gone: lost})
 			return
 		}
-		defer l.drop(id)
 		o.post(e.To, c)
 		o.tellCopier(flow.Laid{Number: e.Number, Size: c.Size})
 		<-ctx.Done()

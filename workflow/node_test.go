@@ -78,6 +78,7 @@ func TestLargeOutputs(t *testing.T) {
 		return len(s) + len(b) + len(f), nil
 	})
 	b := benchOf(t, text, raw, floats, size)
+	var made []Ref
 	for _, n := range []int{1, maxInline - 2, maxInline - 1, maxInline, maxInline + 1, 3 << 20} {
 		var in []given
 		for i, s := range []AnyStep{text.Bind(Value(n)), raw.Bind(Value(n)), floats.Bind(Value(n / 4))} {
@@ -91,6 +92,7 @@ func TestLargeOutputs(t *testing.T) {
 				t.Errorf("%+v", e)
 			}
 			in = append(in, given{bytes: e.output.Bytes, object: e.object})
+			made = append(made, e.object)
 		}
 		for range 2 {
 			a := b.of(size.Bind(text.Bind(Value(1)), raw.Bind(Value(1)), floats.Bind(Value(1))), in...)
@@ -99,12 +101,16 @@ func TestLargeOutputs(t *testing.T) {
 			}
 		}
 	}
-	stat, err := all[1].Stat(t.Context(), phalanx.ObjectID("wf/r/3145728-2/2/.output")) // its id has no attempt: it is deterministic
-	if err != nil || stat.Meta.DType != phalanx.Float32 {
-		t.Errorf("%+v, %v", stat, err)
-	}
-	if _, err := all[1].Stat(t.Context(), phalanx.ObjectID("wf/r/3145728-1/2/2.3/.output")); err != nil {
-		t.Error(err)
+	for i, want := range []struct {
+		id    string
+		dtype phalanx.DType
+	}{{"wf/r/3145728-0/2/2.3/.output", phalanx.Bytes}, {"wf/r/3145728-1/2/2.3/.output", phalanx.Bytes},
+		{"wf/r/3145728-2/2/2/.output", phalanx.Float32}} { // it is deterministic: no attempt is in its id
+		o := made[len(made)-3+i]
+		stat, err := all[1].Stat(t.Context(), o.ID())
+		if err != nil || string(o.ID()) != want.id || stat.Meta.DType != want.dtype {
+			t.Errorf("%s: %+v, %v", o.ID(), stat, err)
+		}
 	}
 }
 

@@ -129,7 +129,8 @@ func (o *open) lead(ctx context.Context, root *actor.RootContext, self *actor.PI
 	cfg := core.ControllerConfig{Ledger: id, Epoch: t.Epoch(), Generation: ledger.GenerationOf(t.Epoch())}
 	props := actor.PropsFromProducer(func() actor.Actor {
 		return &controller{tenure: t, core: flow.NewTenure(cfg, rows{}, o.node.Now()), clock: o.node.Now, space: free, disks: o.askDisks(root), self: o.node.ID, log: o.settings.Log, ended: ended, publish: o.publish,
-			post: func(to phalanx.NodeID, letter any) { o.postFrom(root, self, to, letter) }}
+			sweep: func(done func(failed bool)) { root.Send(self, sweep{done}) },
+			post:  func(to phalanx.NodeID, letter any) { o.postFrom(root, self, to, letter) }}
 	}, actor.WithMailbox(actor.UnboundedLockfree()))
 	pid, err := root.SpawnNamed(o.guard.Guard(props), fmt.Sprintf("%s-%d", Name, t.Epoch()))
 	if err != nil {

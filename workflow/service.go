@@ -115,6 +115,12 @@ func (s *service) Receive(c actor.Context) {
 		}
 	case forCopier:
 		s.copier(c, m.event)
+	case sweep:
+		if s.open.life == nil {
+			m.done(true)
+		} else {
+			s.open.life.sweep(m.done)
+		}
 	case *restoring:
 		s.restore(c, m)
 	case notRestoring:

@@ -77,6 +77,9 @@ func (w *workflows) remains(rest bool) string {
 			return p.name + " has " + why
 		}
 	}
+	if l, ok := w.hosts[0].running().ask(order{Do: "list", Object: "wf/", Deadline: callDeadline}, answerPatience); !ok || l.Kind != 0 || len(l.In) > 0 {
+		return fmt.Sprintf("%d objects are in the directory: %v %s", len(l.In), l.In[:min(len(l.In), 10)], l.Err)
+	}
 	if rest {
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -102,6 +102,8 @@ func (t *Tenure) Step(now time.Duration, ev TenureEvent) []TenureEffect {
 		t.unask(client{ev.From, ev.Number})
 	case Heard:
 		t.step(core.Heard{From: ev.From, Message: ev.Message})
+	case Swept:
+		t.step(core.Swept(ev))
 	case View:
 		t.viewed(ev.Members)
 	case Tick:
@@ -163,6 +165,8 @@ func (t *Tenure) step(ev core.ControlEvent) {
 			t.answer(e)
 		case core.Publish:
 			t.emit(Publish{News: e.News})
+		case core.Sweep:
+			t.emit(Sweep{})
 		}
 	}
 }

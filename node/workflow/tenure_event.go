@@ -55,6 +55,9 @@ type (
 		Message core.Message
 	}
 
+	// Swept answers Sweep.
+	Swept struct{ Failed bool }
+
 	// View is the view of the node.
 	View struct{ core.Members }
 
@@ -72,6 +75,7 @@ func (Assured) tenureEvent()  {}
 func (Asked) tenureEvent()    {}
 func (Unasked) tenureEvent()  {}
 func (Heard) tenureEvent()    {}
+func (Swept) tenureEvent()    {}
 func (View) tenureEvent()     {}
 func (Tick) tenureEvent()     {}
 
@@ -110,6 +114,9 @@ type (
 	// Publish tells people what has happened.
 	Publish struct{ News core.News }
 
+	// Sweep asks to look at all objects of runs, and to adopt (Belongings.Adopt). The host answers with Swept.
+	Sweep struct{}
+
 	// GiveUp says that this node cannot lead: it gives up the tenure.
 	GiveUp struct{ Why string }
 )
@@ -120,4 +127,5 @@ func (AskSure) tenureEffect() {}
 func (Tell) tenureEffect()    {}
 func (Respond) tenureEffect() {}
 func (Publish) tenureEffect() {}
+func (Sweep) tenureEffect()   {}
 func (GiveUp) tenureEffect()  {}

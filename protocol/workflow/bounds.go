@@ -49,6 +49,7 @@ const (
 	waitsPause    = 5 * time.Second       // between two messages that an attempt waits
 	mostProgress  = 16 << 20              // bytes of progress that a controller keeps; a task of which it keeps none begins anew
 	againPause    = 5 * time.Second       // after which a node that has joined again names them
+	sweepPause    = 5 * time.Second       // after which the store has heard of what a node that has left has done
 	censusPause   = time.Hour             // after which a node names the runs again of which it has something
 )
 

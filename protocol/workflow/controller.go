@@ -89,6 +89,7 @@ type Controller struct {
 	place    placer
 	limits   limits
 	strays   map[UID][]*member // of which members have something, and that are looked up
+	sweeper  sweeper
 
 	withDisks []*member      // in order; nil: it has changed
 	saves     map[Blob]*save // being written
@@ -155,6 +156,8 @@ func (c *Controller) Step(now time.Duration, ev ControlEvent) []ControlEffect {
 		c.gone(ev.Blob)
 	case CheckpointGone:
 		c.unsaved(ev.Blob)
+	case Swept:
+		c.swept(ev)
 	}
 	if !c.over {
 		c.tick()
@@ -176,7 +179,7 @@ func (c *Controller) Due() (at time.Duration, ok bool) {
 		return 0, false
 	}
 	at = c.ticks
-	for _, due := range []func() (time.Duration, bool){c.timers.Due, c.patience.Due, c.repeats.Due, c.saveEnds.Due, c.place.waiting.Due, c.graceDue} {
+	for _, due := range []func() (time.Duration, bool){c.timers.Due, c.patience.Due, c.repeats.Due, c.saveEnds.Due, c.place.waiting.Due, c.graceDue, c.sweepDue} {
 		if d, some := due(); some {
 			at = min(at, d)
 		}
@@ -198,6 +201,7 @@ func (c *Controller) tick() {
 		c.grace = 0
 		c.release()
 	}
+	c.sweep()
 	for {
 		call, ok := c.patience.Take(c.now)
 		if !ok {

@@ -57,6 +57,9 @@ type (
 
 	// CheckpointGone says that no disk has the checkpoint of an output any more.
 	CheckpointGone struct{ Blob Blob }
+
+	// Swept says that a Sweep is over. If it Failed there may be objects that it has not seen.
+	Swept struct{ Failed bool }
 )
 
 func (Scanned) controlEvent()        {}
@@ -70,6 +73,7 @@ func (Members) controlEvent()        {}
 func (Heard) controlEvent()          {}
 func (OutputGone) controlEvent()     {}
 func (CheckpointGone) controlEvent() {}
+func (Swept) controlEvent()          {}
 func (Tick) controlEvent()           {}
 
 // Call is what a client asks of the run with an id. The answer to StartRun, AttachRun, AwaitResult,
@@ -182,6 +186,10 @@ type (
 
 	// Publish tells people what has happened.
 	Publish struct{ News News }
+
+	// Sweep asks the host to look at all objects of runs, and to note those of which no node of the view may know. The host answers
+	// with Swept.
+	Sweep struct{}
 )
 
 func (Write) controlEffect()   {}
@@ -190,6 +198,7 @@ func (Confirm) controlEffect() {}
 func (Send) controlEffect()    {}
 func (Answer) controlEffect()  {}
 func (Publish) controlEffect() {}
+func (Sweep) controlEffect()   {}
 
 // Status is how a run stands.
 type Status struct {

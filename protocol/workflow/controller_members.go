@@ -106,6 +106,7 @@ func (c *Controller) viewed(ev Members) {
 	for _, m := range c.sortedMembers() {
 		if !in[m.node] {
 			c.leave(m)
+			c.departed()
 			if m.known {
 				left = append(left, m)
 				c.recorded[m.node] = Known{} // until that is durable

@@ -55,6 +55,7 @@ func (c *Controller) scanned(ev Scanned) {
 	slices.SortFunc(c.heldRuns, func(a, b *hosted) int { return a.uid.compare(b.uid) })
 	c.loading = false
 	c.grace = c.now + takeoverGrace
+	c.sweeper.at = c.now + sweepPause // nobody may have looked after the controller before
 	c.publish(ControllerTookOver{Epoch: c.cfg.Epoch, Runs: len(c.heldRuns)})
 	c.wake()
 }

@@ -29,6 +29,7 @@ type desk struct {
 	reads   map[string]int  // how often a range was read, by its key
 	late    func(Read) bool // what is read that is answered by found; nil: nothing
 	unread  []ControlEvent  // that is
+	sweeps  int             // that are wanted
 }
 
 func newDesk(t *testing.T, epoch uint64, rows map[string]RowValue, nodes ...phalanx.NodeID) *desk {
@@ -101,6 +102,8 @@ func (d *desk) do(ev ControlEvent) {
 				d.answers[e.Caller] = e
 			case Publish:
 				d.news = append(d.news, e.News)
+			case Sweep:
+				d.sweeps++
 			}
 		}
 	}

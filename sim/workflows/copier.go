@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/phalanx-go/phalanx"
@@ -58,7 +57,7 @@ func (h *host) copy(ev flow.CopierEvent) {
 
 // laidAs is the object of a checkpoint that another node copies.
 func (h *host) laidAs(number uint64) phalanx.ObjectID {
-	return phalanx.ObjectID(fmt.Sprintf("wf/copy/%s/%d", h.self, number))
+	return flow.CopyID(h.self, number)
 }
 
 // unlay deletes it. An incarnation before may have made it.

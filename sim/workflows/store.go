@@ -3,15 +3,19 @@ package workflows
 import (
 	"bytes"
 	"errors"
+	"hash/fnv"
 	"slices"
+	"strings"
 
 	"github.com/phalanx-go/phalanx"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
+	"github.com/phalanx-go/phalanx/protocol/directory"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 )
 
 // store is where the objects of runs are. In the place of the store's own protocols, which package sim has, it has what they
-// promise: a read finds an object while some member has a copy, and a member that leaves takes its copies with it.
+// promise: a read finds an object while some member has a copy, and a member that leaves takes its copies with it. What is small is
+// in the directory, and outlives the node that has put it; the target of a reduce may be on any node.
 type store struct {
 	s   *service
 	all map[phalanx.ObjectID]*object
@@ -19,6 +23,9 @@ type store struct {
 
 type object struct {
 	bytes   []byte
+	origin  phalanx.NodeID // the incarnation that has put it
+	maker   directory.Maker
+	inline  bool             // it is in the directory
 	on      []phalanx.NodeID // incarnations that have a copy
 	deleted bool
 }
@@ -29,6 +36,14 @@ func newStore(s *service) *store { return &store{s, map[phalanx.ObjectID]*object
 func (o *store) holders(id phalanx.ObjectID) (all []*host) {
 	if o.all[id] == nil || o.all[id].deleted {
 		return nil
+	}
+	if o.all[id].inline {
+		for _, p := range o.s.Live() {
+			if h := o.s.hosts[p]; h.self != "" && o.s.Member(h.self) {
+				all = append(all, h)
+			}
+		}
+		return all
 	}
 	for _, n := range o.all[id].on {
 		if p := o.s.Find(n); p != nil && !p.Dead && o.s.Member(n) {
@@ -44,7 +59,10 @@ var errDeleted = &phalanx.Error{Op: "put", Kind: phalanx.ErrDeleted, Err: errors
 func (o *store) put(h *host, id phalanx.ObjectID, b []byte) error {
 	switch old := o.all[id]; {
 	case old == nil:
-		o.all[id] = &object{bytes: b}
+		o.all[id] = &object{bytes: b, origin: h.self}
+		if o.placed(h, id) {
+			return nil
+		}
 	case old.deleted:
 		return errDeleted
 	case !bytes.Equal(old.bytes, b):
@@ -52,6 +70,30 @@ func (o *store) put(h *host, id phalanx.ObjectID, b []byte) error {
 	}
 	o.copied(h, id)
 	return nil
+}
+
+// placed has some objects in the directory, and some outputs, as the target of a reduce, on another node.
+func (o *store) placed(h *host, id phalanx.ObjectID) bool {
+	x, sum := o.all[id], fnv.New32a()
+	_, _ = sum.Write([]byte(id)) // it never fails
+	switch n := int(sum.Sum32() >> 8); {
+	case n%5 == 0:
+		x.inline = true
+	case n%5 == 1 && strings.HasSuffix(string(id), "/"+flow.OutputName):
+		live := o.s.Live()
+		if len(live) == 0 {
+			return false
+		}
+		other := o.s.hosts[live[n/5%len(live)]]
+		if other == h || other.self == "" || !o.s.Member(other.self) {
+			return false
+		}
+		x.origin, x.maker = other.self, directory.ByReduce
+		o.copied(other, id)
+	default:
+		return false
+	}
+	return true
 }
 
 func (o *store) delete(id phalanx.ObjectID) {

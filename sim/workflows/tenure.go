@@ -258,6 +258,8 @@ func (c *controller) carryOut(effects []flow.TenureEffect) {
 			h.send(e.To, e.Reply)
 		case flow.Publish:
 			h.check.published(c.t.epoch, e.News)
+		case flow.Sweep:
+			c.sweep()
 		case flow.GiveUp:
 			h.check.givenUp(h, e.Why)
 			if !c.out {

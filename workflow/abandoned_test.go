@@ -1,0 +1,43 @@
+package workflow
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/phalanx-go/phalanx/internal/poll"
+)
+
+// What attempts have put whose node has died goes with their run, also if it lives on in the directory or on another node.
+func TestObjectsOfDeadNodes(t *testing.T) {
+	g := newGate()
+	task := Func0("task", 1, func(c Context) (int, error) {
+		for _, n := range []int{10, 100_000} {
+			if _, err := c.Put(fmt.Sprint(n), bytes.Repeat([]byte{byte(c.Attempt())}, n)); err != nil {
+				return 0, err
+			}
+		}
+		return 1, g.pass(c, "task")
+	}).With(NoEffect)
+	b, _ := three(t, Tasks())
+	client := b.join("client", Settings{Tasks: Tasks(task)})
+	r, err := Start(within(t), b.nodes[0], "run", task.Bind())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.await(t)
+	die(client)
+	b.join("other", Settings{Tasks: Tasks(task)})
+	g.await(t)
+	close(g.open)
+	if got := result(t, r, nil); got != 1 {
+		t.Error(got)
+	}
+	if err := Forget(within(t), b.nodes[0], "run"); err != nil {
+		t.Fatal(err)
+	}
+	poll.Until(t, "no object of the run", func() bool {
+		all, err := b.nodes[1].List(within(t), "wf/")
+		return err == nil && len(all) == 0
+	})
+}
