@@ -3,8 +3,10 @@ package workflow
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"testing"
 
+	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/internal/poll"
 )
 
@@ -40,4 +42,30 @@ func TestObjectsOfDeadNodes(t *testing.T) {
 		all, err := b.nodes[1].List(within(t), "wf/")
 		return err == nil && len(all) == 0
 	})
+}
+
+// A Put that has failed may have taken effect: the host is told what there may be.
+func TestObjectsOfCallsThatFailed(t *testing.T) {
+	node := nodes(t, 1)[0]
+	puts := Func0("puts", 1, func(c Context) (int, error) {
+		_, err := c.Put("some", []byte("bytes"))
+		return 0, err
+	})
+	large := Func0("large", 1, func(Context) ([]byte, error) { return make([]byte, maxInline+1), nil })
+	b := benchOf(t, puts, large)
+	b.runner.store = unsureStore{nodeStore{node}}
+	for _, s := range []AnyStep{puts.Bind(), large.Bind()} {
+		a := b.of(s)
+		before := map[phalanx.ObjectID]bool{}
+		a.keeps = func(id phalanx.ObjectID) { before[id] = true }
+		e := b.run(t.Context(), a, nil)
+		if e.err == nil || len(e.tried) != 1 || !maps.Equal(e.tried, before) {
+			t.Errorf("%s: %v, %v, %v", a.call, e.err, e.tried, before)
+		}
+		for id := range e.tried {
+			if _, err := node.Stat(t.Context(), id); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 }

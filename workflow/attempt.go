@@ -69,6 +69,7 @@ type ended struct {
 	partly  []int                             // tasks of inputs that name an object that this node may not have
 	read    map[phalanx.ObjectID]phalanx.Meta // objects of which this node has a copy: the attempt has read or made them
 	made    []Ref                             // all objects of the attempt: those that nobody needs are deleted by the host
+	tried   map[phalanx.ObjectID]bool         // these, and what was to be one: a call that failed may have taken effect
 	value   any                               // the output before it was encoded
 }
 

@@ -222,6 +222,7 @@ func (l *life) tell(e *ended) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.made, e.missing = append(l.made, e.made...), append(l.missing, e.missing...)
+	e.tried = l.tried
 	e.closed, e.read = e.closed || l.closed, l.metas
 	e.torn, e.unsaved = inOrder(l.torn), inOrder(l.unsaved)
 	if l.sources != nil {

@@ -58,6 +58,7 @@ func (r *runner) combine(ctx context.Context, a *attempt, life *life) (e ended) 
 		return ended{err: err}
 	}
 	target := phalanx.ObjectID(life.prefix + flow.OutputName)
+	life.tries(target)
 	info, lost, err := r.unlessInputsAreLost(ctx, storenode.Reduce{Target: target, Sources: sources, Op: a.call.Op, Num: a.call.Num})
 	if err != nil {
 		return ended{err: err, missing: lost}

@@ -147,6 +147,9 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 	for _, r := range e.refs {
 		named[r] = true
 	}
+	for id := range e.tried { // a Free may have taken what was noted before
+		l.keep(a.run, id, false)
+	}
 	for _, r := range e.made {
 		l.keep(a.run, r.id, job.Result && named[r])
 	}

@@ -43,6 +43,7 @@ type life struct {
 	refs    map[Ref]bool // that the task was given or has made
 	names   map[string]phalanx.Digest
 	made    []Ref
+	tried   map[phalanx.ObjectID]bool // of which there may be objects
 	missing []phalanx.ObjectID
 	lacks   map[phalanx.ObjectID]bool // those of missing
 	views   map[*storenode.View]bool  // not released: the end does it
@@ -55,7 +56,7 @@ type life struct {
 }
 
 func newLife(a *attempt, store objects, beat func([]byte)) *life {
-	return &life{key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]phalanx.Digest{}, lacks: map[phalanx.ObjectID]bool{}, views: map[*storenode.View]bool{},
+	return &life{key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]phalanx.Digest{}, tried: map[phalanx.ObjectID]bool{}, lacks: map[phalanx.ObjectID]bool{}, views: map[*storenode.View]bool{},
 		metas: map[phalanx.ObjectID]phalanx.Meta{}}
 }
 
@@ -198,6 +199,7 @@ func (l *life) put(ctx context.Context, name string, data []byte, meta phalanx.M
 			return Ref{}, err
 		}
 	}
+	l.tries(id)
 	info, err := l.store.Put(ctx, id, data, meta)
 	if err != nil {
 		l.refused(err)
@@ -212,6 +214,16 @@ func (l *life) put(ctx context.Context, name string, data []byte, meta phalanx.M
 	}
 	l.metas[id] = info.Meta
 	return r, nil
+}
+
+// tries notes that there may be an object from now on, whatever becomes of the call that makes it.
+func (l *life) tries(id phalanx.ObjectID) {
+	l.mu.Lock()
+	l.tried[id] = true
+	l.mu.Unlock()
+	if l.a.keeps != nil {
+		l.a.keeps(id)
+	}
 }
 
 // name takes a name for an object.

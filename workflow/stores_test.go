@@ -43,3 +43,13 @@ func (s *countingStore) TryGet(ctx context.Context, id phalanx.ObjectID) (*store
 }
 
 func (s *countingStore) Release() { s.held-- }
+
+// unsureStore does what a Put asks, and says that it has failed.
+type unsureStore struct{ objects }
+
+func (s unsureStore) Put(ctx context.Context, id phalanx.ObjectID, data []byte, meta phalanx.Meta) (storenode.Info, error) {
+	if _, err := s.objects.Put(ctx, id, data, meta); err != nil {
+		return storenode.Info{}, err
+	}
+	return storenode.Info{}, &phalanx.Error{Op: "put", Object: id, Kind: phalanx.ErrUnavailable}
+}

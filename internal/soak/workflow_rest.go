@@ -50,6 +50,9 @@ func (w *workflows) rest() {
 // remains names what is left of runs, or what has grown, or "". With rest it asks for heaps.
 func (w *workflows) remains(rest bool) string {
 	now := map[string]Figures{}
+	if l, ok := w.hosts[0].running().ask(order{Do: "list", Object: "wf/", Deadline: callDeadline}, answerPatience); !ok || l.Kind != 0 || len(l.In) > 0 {
+		return fmt.Sprintf("%d objects are in the directory: %v %s", len(l.In), l.In[:min(len(l.In), 10)], l.Err)
+	}
 	for _, h := range w.hosts {
 		p := h.running()
 		l, ok := p.ask(order{Do: "runs", Deadline: callDeadline, Run: &program{}}, answerPatience)
@@ -76,9 +79,6 @@ func (w *workflows) remains(rest bool) string {
 		if why := w.grown(p, f); why != "" {
 			return p.name + " has " + why
 		}
-	}
-	if l, ok := w.hosts[0].running().ask(order{Do: "list", Object: "wf/", Deadline: callDeadline}, answerPatience); !ok || l.Kind != 0 || len(l.In) > 0 {
-		return fmt.Sprintf("%d objects are in the directory: %v %s", len(l.In), l.In[:min(len(l.In), 10)], l.Err)
 	}
 	if rest {
 		w.mu.Lock()

@@ -175,6 +175,8 @@ func (c *Controller) reported(m *member, r Report) {
 		c.acknowledge(m, r.ID)
 		if h == nil { // it has ended meanwhile
 			c.stray(m, r.ID.Run)
+		} else {
+			h.uses(m)
 		}
 		return
 	}

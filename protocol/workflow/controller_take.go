@@ -209,6 +209,7 @@ func (c *Controller) reportedHeld(m *member, h *hosted, r Report) {
 	f := k.found[r.ID.Task]
 	running := f != nil && f.id == r.ID
 	if !k.finds(h, Running{ID: r.ID, Gen: r.Gen, Kind: r.Kind}) {
+		h.uses(m)
 		c.acknowledge(m, r.ID)
 		return
 	}
