@@ -228,13 +228,21 @@ func (s *service) Heard(p *sim.Process, from phalanx.NodeID, m any) {
 	s.Wake(p)
 }
 
-// Quiet reports whether a message keeps the ledger together.
+// Quiet reports whether a message keeps the ledger together: a disk that is away may be replaced any time.
 func (s *service) Quiet(m any) bool {
 	switch m.(type) {
-	case lnode.Hello, *messages.LedgerLetter:
+	case lnode.Hello, *messages.LedgerLetter, *messages.LedgerRowsTaken:
 		return true
+	case *messages.LedgerRows:
+		return s.replaces()
 	}
 	return false
+}
+
+// replaces reports whether a disk of the ledger is being replaced.
+func (s *service) replaces() bool {
+	h := s.leader()
+	return h != nil && h.keeper.core.Voters() == nil
 }
 
 // Due returns when one of the cores wants a tick.
