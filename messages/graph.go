@@ -15,7 +15,7 @@ type Graph struct {
 }
 
 // GraphCall is what tasks run, and what they promise. Of another Kind than CallFunction only
-// the fields that are named for it are set, and of CallReduce and CallKeep those of checkpoints.
+// the fields that are named for it are set, of CallReduce and CallKeep those of checkpoints, and of CallReduce Timeout, Limit and Retries.
 type GraphCall struct {
 	Kind    GraphKind
 	Name    string // of the function or of the event

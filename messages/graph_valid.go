@@ -163,7 +163,8 @@ func (c GraphCall) strange() string {
 		if !c.DType.Valid() || c.DType == phalanx.Bytes {
 			return fmt.Sprintf("the reduce has no elements of type %v", c.DType)
 		}
-		bare = GraphCall{Kind: c.Kind, Op: c.Op, DType: c.DType, Num: c.Num, Checkpoint: c.Checkpoint, Effect: c.Effect, Deterministic: c.Deterministic}
+		bare = GraphCall{Kind: c.Kind, Op: c.Op, DType: c.DType, Num: c.Num, Checkpoint: c.Checkpoint, Effect: c.Effect, Deterministic: c.Deterministic,
+			Timeout: c.Timeout, Limit: c.Limit, LimitMost: c.LimitMost, Retries: c.Retries}
 	case CallKeep:
 		bare = GraphCall{Kind: c.Kind, Checkpoint: c.Checkpoint, Effect: workflow.None, Deterministic: c.Deterministic}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/internal/durable"
@@ -92,18 +93,42 @@ func (l *incarnation) write(e core.SaveBlob) error {
 	}
 	var all []flow.Writing
 	l.has.with(func(b *flow.Belongings) { all = b.Writings(e, refs) })
-	for _, w := range all { // each has its time: a hundred thousand take longer than one
-		if l.written(w.Place, e) {
-			continue
-		}
-		l.keep(e.Blob.Run.String(), w.Object, e.Result)
-		ctx, cancel := context.WithTimeout(l.ctx, diskWait)
-		err := l.copyTo(ctx, w.Place, w.Object, w.Size, w.Digest)
-		if cancel(); err != nil {
-			return fmt.Errorf("the object %s: %w", w.Object, err)
-		}
-		l.keepBlob(w.Place, e.Result)
+	named, output := all[:len(all)-1], all[len(all)-1]
+	writes, ctx := errgroup.WithContext(l.ctx)
+	writes.SetLimit(cap(l.writing))
+	for _, w := range named {
+		writes.Go(func() error {
+			select {
+			case l.writing <- struct{}{}:
+				defer func() { <-l.writing }()
+				return l.writeObject(ctx, w, e)
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
 	}
+	if err := writes.Wait(); err != nil {
+		return err
+	}
+	return l.writeObject(l.ctx, output, e)
+}
+
+// writesAtOnce is how many objects that outputs name are written at once: most of the time of a small one is that of the disk's sync,
+// which others share.
+const writesAtOnce = 32
+
+// writeObject writes one object of an output. Each has its time: a hundred thousand take longer than one.
+func (l *incarnation) writeObject(ctx context.Context, w flow.Writing, e core.SaveBlob) error {
+	if l.written(w.Place, e) {
+		return nil
+	}
+	l.keep(e.Blob.Run.String(), w.Object, e.Result)
+	ctx, cancel := context.WithTimeout(ctx, diskWait)
+	defer cancel()
+	if err := l.copyTo(ctx, w.Place, w.Object, w.Size, w.Digest); err != nil {
+		return fmt.Errorf("the object %s: %w", w.Object, err)
+	}
+	l.keepBlob(w.Place, e.Result)
 	return nil
 }
 

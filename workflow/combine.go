@@ -33,6 +33,8 @@ func (r *runner) reduce(ctx context.Context, a *attempt) ended {
 	if r.sums == nil || a.kind != core.Do && a.kind != core.Remake {
 		return ended{err: invalid("run", fmt.Errorf("%s has nothing that could be taken back, or nobody combines arrays here", a.call)), final: true}
 	}
+	ctx, within := limited(ctx, a.call.Timeout)
+	defer within()
 	ctx, stop := context.WithTimeoutCause(ctx, reduceMost,
 		&phalanx.Error{Op: "run", Kind: phalanx.ErrDeadline, Err: fmt.Errorf("the arrays were not combined in %v", reduceMost)})
 	defer stop()

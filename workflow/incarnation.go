@@ -28,6 +28,7 @@ type incarnation struct {
 	attempts map[core.AttemptID]context.CancelCauseFunc
 	has      *belongings
 	listed   chan struct{} // closed once it has all checkpoints that were on the disk
+	writing  chan struct{} // has room for objects that are written at once
 
 	mu      sync.Mutex
 	putting map[phalanx.ObjectID]bool // objects of checkpoints that are being put
@@ -67,7 +68,7 @@ func newIncarnation(o *open) *incarnation {
 		o.has = newBelongings()
 	}
 	l := &incarnation{o: o, runner: r, member: flow.NewMember(offer), attempts: map[core.AttemptID]context.CancelCauseFunc{},
-		has: o.has, putting: map[phalanx.ObjectID]bool{}, beats: map[core.AttemptID][]byte{}, listed: make(chan struct{})}
+		has: o.has, putting: map[phalanx.ObjectID]bool{}, beats: map[core.AttemptID][]byte{}, listed: make(chan struct{}), writing: make(chan struct{}, writesAtOnce)}
 	l.ctx, l.stop = context.WithCancelCause(context.Background())
 	l.deleteLeft()
 	l.wait.Go(l.findBlobs) // of 100,000 it takes a second

@@ -197,9 +197,10 @@ func (n *node) call(tasks *Registry) (messages.GraphCall, error) {
 	}
 	p := n.promise
 	if n.kind == messages.CallReduce {
-		c := messages.GraphCall{Kind: n.kind, Op: n.op, DType: n.dtype, Num: n.num, Deterministic: p.deterministic, Checkpoint: p.checkpoint, Effect: p.effect}
-		if only := (promise{deterministic: p.deterministic, checkpoint: p.checkpoint, effect: core.None}); p != only {
-			return c, invalid("workflow", fmt.Errorf("%s has annotations other than those of checkpoints", c))
+		c := messages.GraphCall{Kind: n.kind, Op: n.op, DType: n.dtype, Num: n.num, Deterministic: p.deterministic, Checkpoint: p.checkpoint, Effect: p.effect,
+			Timeout: p.timeout, Limit: p.limit, LimitMost: p.limitMost, Retries: p.retries}
+		if p.effect != core.None || p.snapshot || p.heartbeat != 0 || p.idempotent {
+			return c, invalid("workflow", fmt.Errorf("%s has annotations other than those of checkpoints, Timeout, Limit and Retry", c))
 		}
 		if p.deterministic && n.shows {
 			return c, &CheckError{Rule: core.Deterministic, Path: []string{c.String()}, Why: "a reduce of floats, of some inputs, or by an op of the application depends on the order in which its inputs arrive",

@@ -71,7 +71,7 @@ func TestProgramsThatAreWrong(t *testing.T) {
 		"is caught by one task":            both.Bind(g, workflow.Catch(g)),
 		"sleep 1s has annotations":         workflow.Sleep(time.Second).With(workflow.NoEffect),
 		"order in which its inputs arrive": reduced.With(workflow.Deterministic),
-		"other than those of checkpoints":  reduced.With(workflow.Timeout(time.Second)),
+		"other than those of checkpoints":  reduced.With(workflow.Heartbeat(time.Second)),
 	} {
 		if _, err := workflow.Check(s); !errors.Is(err, phalanx.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)

@@ -148,3 +148,33 @@ func BenchmarkLargeRun(b *testing.B) {
 		b.ReportMetric(time.Duration(slowest.Load()).Seconds()*1000, "ms-small-run-most")
 	}
 }
+
+// BenchmarkNamedObjects measures a run whose output names many small objects, all of which a disk writes.
+func BenchmarkNamedObjects(b *testing.B) {
+	for _, n := range []int{10, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			many := Func1("many", 1, func(c Context, run int) (refs []Ref, err error) {
+				for i := range n {
+					r, err := c.Put(fmt.Sprint(i), fmt.Appendf(nil, "%d/%d", run, i))
+					if err != nil {
+						return nil, err
+					}
+					refs = append(refs, r)
+				}
+				return refs, nil
+			}).With(NoEffect)
+			bed := &bedOf{t: b}
+			node := bed.join("a", Settings{Dir: b.TempDir(), Tasks: Tasks(many)})
+			for i := 0; b.Loop(); i++ {
+				r, err := Start(b.Context(), node, fmt.Sprint("run/", i), many.Bind(Value(i)))
+				if err != nil {
+					b.Fatal(err)
+				}
+				if got, err := r.Result(b.Context()); err != nil || len(got) != n {
+					b.Error(len(got), err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/1000/float64(b.N)/float64(n), "ms/object")
+		})
+	}
+}
