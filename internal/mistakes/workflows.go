@@ -50,6 +50,10 @@ var inWorkflows = []Mistake{
 		"protocol/workflow/controller_sweep.go", "if ev.Failed {", "if false {"),
 	mistake(Tests, "an object whose Put fails is not noted",
 		"workflow/life.go", "	l.tries(id)\n	info,", "	info,"),
+	mistake(Workflows, "two tasks write one version of an actor",
+		"node/workflow/actors.go", "case has != a || RunOf(by) != RunOf(a.ID):", "case RunOf(by) != RunOf(a.ID):"),
+	mistake(Workflows, "a node keeps the actors of runs that have ended",
+		"node/workflow/actors.go", "delete(s.runs, r.Run.String())", ""),
 	mistake(Tests, "what a caller has passed to a run is deleted with it",
 		"node/workflow/belongings.go", "if RunOf(string(id)) != run {", "if false {"),
 }

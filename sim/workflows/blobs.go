@@ -30,7 +30,28 @@ func (a *attempt) made(ev core.AttemptEnded, answer uint64) core.AttemptEnded {
 		if err != nil {
 			return core.AttemptEnded{Failed: err.Error()}
 		}
-		ev.Output, b = outputOf(answer, refs)
+		if !a.write(answer) {
+			return core.AttemptEnded{Failed: "an actor is gone", Missing: a.missing}
+		}
+		if job.Call.Actors {
+			if job.Call.Snapshot {
+				state, err := a.snapshot(answer)
+				if err != nil {
+					return core.AttemptEnded{Failed: err.Error()}
+				}
+				refs = append(refs, state)
+			}
+			ev.Output, b = holding(answer, a.actor(answer), refs)
+			if h.Alone && !h.calm && h.R.IntN(4) == 0 {
+				h.later(h.Upto(200*ms), func() {
+					if h.Crash(h.p) {
+						h.Met("fault: crash of a node that has an actor")
+					}
+				})
+			}
+		} else {
+			ev.Output, b = outputOf(answer, refs)
+		}
 		if job.Result {
 			ev.Output.Names = namesOf(o.ID.Run.String(), refs)
 		}
@@ -235,6 +256,9 @@ func (h *host) restore(ev flow.RestorerEvent) {
 // free deletes what the node has of runs that have ended, but for what they end with.
 func (h *host) free(runs []core.Released) {
 	objects, places := h.has.Free(runs)
+	for _, id := range h.actors.Free(runs) {
+		delete(h.states, id)
+	}
 	for _, place := range places {
 		h.good(h.keeper.disk.Delete(place))
 		h.safe(place, false)

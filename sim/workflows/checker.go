@@ -386,6 +386,11 @@ func (c *checker) left(rows map[string]string) string {
 	}
 	for _, p := range s.Live() {
 		h, text := s.hosts[p], ""
+		if h.actors != nil {
+			for _, u := range h.actors.Runs() {
+				return fmt.Sprintf("(12) an actor of run %s is left on %s", u, p.Name())
+			}
+		}
 		if h.keeper.disk == nil {
 			continue
 		}
@@ -410,7 +415,7 @@ func (s *service) census() {
 	s.counted = s.Now()
 	for _, p := range s.Live() {
 		if h := s.hosts[p]; h.member != nil {
-			h.post(func() { h.local(flow.Local{Event: core.Kept{Runs: h.has.Runs()}}) })
+			h.post(func() { h.local(flow.Local{Event: core.Kept{Runs: h.runs()}}) })
 		}
 	}
 }

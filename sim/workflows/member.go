@@ -18,6 +18,7 @@ func (h *host) rebirth(self phalanx.NodeID) {
 		a.cancel()
 	}
 	clear(h.attempts)
+	h.actors, h.states = flow.NewActors(), map[string]uint64{}
 	if h.self != "" {
 		h.Met("workflow: node joins again with its objects")
 		h.store.moved(h.self, self)
@@ -137,7 +138,7 @@ func (h *host) local(ev flow.MemberEvent) {
 			case core.SaveBlob:
 				h.save(e)
 			case core.Census:
-				h.local(flow.Local{Event: core.Kept{Runs: h.has.Runs()}})
+				h.local(flow.Local{Event: core.Kept{Runs: h.runs()}})
 			case core.EndProcess:
 				h.Met("workflow: process ends itself")
 				h.tracef("it ends: %s", e.Why)
@@ -164,6 +165,7 @@ type attempt struct {
 	named *flow.Sources
 	refs  []flow.Ref                // that inputs name
 	got   map[phalanx.ObjectID]bool // of refs
+	sits  []*seat                   // actors that inputs hold
 }
 
 func (h *host) sortedAttempts() []*attempt {
@@ -209,9 +211,12 @@ func (a *attempt) act() {
 	a.inputs(a.orLack(func() {
 		a.open()
 		a.readSome(a.orLack(func() {
-			ev, answer := a.h.outside.attempt(a)
-			a.readSome(a.orLack(func() {
-				a.h.later(a.h.Upto(10*ms), func() { a.pass(ev, answer, a.orLack(func() { a.end(a.made(ev, answer)) })) })
+			a.sits = a.seats()
+			a.sit(a.sits, a.orLack(func() {
+				ev, answer := a.h.outside.attempt(a)
+				a.readSome(a.orLack(func() {
+					a.h.later(a.h.Upto(10*ms), func() { a.pass(ev, answer, a.orLack(func() { a.end(a.made(ev, answer)) })) })
+				}))
 			}))
 		}))
 	}))

@@ -67,6 +67,8 @@ type host struct {
 	caller   *flow.Caller
 	calls    map[uint64]*call
 	has      *flow.Belongings // of that incarnation
+	actors   *flow.Actors
+	states   map[string]uint64 // of actors
 	restorer *flow.Restorer
 	wishes   map[uint64]func(flow.Granted)
 	laid     map[uint64]phalanx.ObjectID // objects of checkpoints that others copy

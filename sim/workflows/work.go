@@ -45,6 +45,7 @@ func workFrom(form []byte) (*core.Work, error) {
 		default:
 			task.Deterministic, task.Checkpoint, task.Effect = c.Deterministic, c.Checkpoint, c.Effect
 			task.Compensates, task.Retries = c.Compensates, c.Retries
+			task.Actor, task.Snapshot = c.Actors, c.Snapshot
 		}
 		for _, in := range t.Inputs {
 			if in.Kind == messages.InputCaught {
@@ -52,6 +53,9 @@ func workFrom(form []byte) (*core.Work, error) {
 			}
 			if in.OfTask() && !slices.Contains(task.Reads, int(in.N)) {
 				task.Reads = append(task.Reads, int(in.N))
+			}
+			if p := int(in.N); in.OfTask() && w.Graph.Tasks[p].Actor && in.Kind != messages.InputRead && !slices.Contains(task.Writes, p) {
+				task.Writes = append(task.Writes, p)
 			}
 		}
 		w.Graph.Tasks = append(w.Graph.Tasks, task)
@@ -91,10 +95,17 @@ func (s *service) someGraph() *messages.Graph {
 	calls := map[messages.GraphCall]int32{}
 	n := 1 + r.IntN(6)
 	caught := make([]bool, n)
+	actors := r.IntN(3) == 0
 	for v := range n {
 		c := messages.GraphCall{Name: [...]string{"f", "g"}[r.IntN(2)], Version: 1, Deterministic: r.IntN(2) == 0, Checkpoint: core.Checkpoint(r.IntN(3)), Effect: core.Effect(r.IntN(3)), Retries: r.IntN(2) * r.IntN(4)}
 		c.Compensates = c.Effect != core.None && r.IntN(4) == 0
 		caught[v] = r.IntN(6) == 0
+		if actors && r.IntN(2) == 0 {
+			c.Actors, c.Snapshot, c.Deterministic, caught[v] = true, r.IntN(2) == 0, false, false
+		}
+		if actors && r.IntN(2) == 0 { // an effect waits for all that has no snapshot
+			c.Effect, c.Compensates = core.None, false
+		}
 		switch r.IntN(12) {
 		case 0:
 			c = messages.GraphCall{Kind: messages.CallEvent, Name: string(rune('a' + r.IntN(3)))}
@@ -114,8 +125,11 @@ func (s *service) someGraph() *messages.Graph {
 					continue
 				}
 				kind := messages.InputTask
-				if caught[p] {
+				switch {
+				case caught[p]:
 					kind = messages.InputCaught
+				case g.Calls[g.Tasks[p].Call].Actors && r.IntN(2) == 0:
+					kind = messages.InputRead
 				}
 				t.Inputs = append(t.Inputs, messages.GraphInput{Kind: kind, N: uint32(p)})
 			}

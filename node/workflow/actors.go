@@ -1,0 +1,82 @@
+package workflow
+
+import (
+	"strings"
+
+	"github.com/phalanx-go/phalanx"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
+)
+
+// ActorAt is an actor at one version, as an output that holds it says (workflow specification 1.4). It lives on one node, and goes on
+// to other versions there; only that of its last writer can be used.
+type ActorAt struct {
+	Node    phalanx.NodeID // where it lives
+	ID      string         // the Prefix of the attempt that has made it, and a name
+	By      string         // the Prefix of the attempt that has made this version
+	Version uint64         // counts the tasks that have written it, from 1
+}
+
+// Actors are those of runs that live on a node, with the version at which each is. An attempt that writes one has moved the version
+// away that it has read: if it does not end well, nobody can use the actor any more. It stays until its run has ended.
+type Actors struct {
+	runs map[string]map[string]ActorAt // by run and ID
+}
+
+// NewActors returns those of a node that has none.
+func NewActors() *Actors { return &Actors{map[string]map[string]ActorAt{}} }
+
+// Made notes an actor that an attempt has made, or has restored of a snapshot. It is at its first version, or at the one after that of
+// the snapshot.
+func (s *Actors) Made(a ActorAt) {
+	run := RunOf(a.ID)
+	if s.runs[run] == nil {
+		s.runs[run] = map[string]ActorAt{}
+	}
+	s.runs[run][a.ID] = a
+}
+
+// Reads reports whether the node has an actor at a version.
+func (s *Actors) Reads(a ActorAt) bool {
+	has, is := s.runs[RunOf(a.ID)][a.ID]
+	return is && has == a
+}
+
+// Writes moves an actor to the version of the attempt whose Prefix is by, and returns it; false: the node does not have it at the version
+// a, nor has the attempt written that before.
+func (s *Actors) Writes(a ActorAt, by string) (now ActorAt, ok bool) {
+	now = ActorAt{Node: a.Node, ID: a.ID, By: by, Version: a.Version + 1}
+	switch has, is := s.runs[RunOf(a.ID)][a.ID]; {
+	case !is:
+		return ActorAt{}, false
+	case has == now:
+		return now, true
+	case has != a || RunOf(by) != RunOf(a.ID):
+		return ActorAt{}, false
+	}
+	s.runs[RunOf(a.ID)][a.ID] = now
+	return now, true
+}
+
+// Free forgets the actors of runs that have ended, and returns their IDs.
+func (s *Actors) Free(runs []core.Released) (ids []string) {
+	for _, r := range runs {
+		for id := range s.runs[r.Run.String()] {
+			ids = append(ids, id)
+		}
+		delete(s.runs, r.Run.String())
+	}
+	return ids
+}
+
+// Runs returns of which runs the node has actors.
+func (s *Actors) Runs() (all []core.UID) {
+	for run := range s.runs {
+		if u, is := core.ParseUID(run); is {
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
+// ActorID returns the ID of an actor that an attempt makes under a name. The name of one that it restores is the ID before.
+func ActorID(prefix, name string) string { return prefix + strings.ReplaceAll(name, "/", "_") }
