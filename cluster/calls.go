@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -206,7 +207,7 @@ func (n *Node) List(ctx context.Context, prefix string) ([]storenode.ObjectStat,
 const listPage = 500
 
 func (l *life) list(ctx context.Context, shard int, prefix string) (all []storenode.ObjectStat, err error) {
-	err = l.pages(ctx, shard, prefix, func(part []storenode.ObjectStat) bool {
+	err = l.pages(ctx, shard, prefix, 0, func(part []storenode.ObjectStat) bool {
 		all = append(all, part...)
 		return true
 	})
@@ -214,7 +215,8 @@ func (l *life) list(ctx context.Context, shard int, prefix string) (all []storen
 }
 
 // Walk calls f with all objects whose ids begin with prefix, with some at a time and in no order, until it returns false: what
-// List would return, while there may be more of them than fit into memory. What is put or deleted meanwhile may be missing.
+// List would return, while there may be more of them than fit into memory. What is put or deleted meanwhile may be missing. A shard
+// that does not answer for Config.Deadline does not hold up the others: Walk goes on, and returns its error at the end.
 func (n *Node) Walk(ctx context.Context, prefix string, f func([]storenode.ObjectStat) bool) error {
 	l, err := n.use("list", "")
 	if err != nil {
@@ -223,25 +225,24 @@ func (n *Node) Walk(ctx context.Context, prefix string, f func([]storenode.Objec
 	if err := phalanx.ObjectID(prefix).Validate(); err != nil && prefix != "" {
 		return named(err, "list")
 	}
+	var failed error
 	more := true
 	for i := 0; i < len(n.View().Shards) && more; i++ {
-		if err := l.pages(ctx, i, prefix, func(part []storenode.ObjectStat) bool {
+		if err := l.pages(ctx, i, prefix, n.cfg.Deadline, func(part []storenode.ObjectStat) bool {
 			more = f(part)
 			return more
 		}); err != nil {
-			return l.because(err)
+			failed = cmp.Or(failed, l.because(err))
 		}
 	}
-	return nil
+	return failed
 }
 
-// pages calls f with the objects of a shard, until it returns false.
-func (l *life) pages(ctx context.Context, shard int, prefix string, f func([]storenode.ObjectStat) bool) error {
+// pages calls f with the objects of a shard, until it returns false. Each page takes at most the time most, if that is not 0.
+func (l *life) pages(ctx context.Context, shard int, prefix string, most time.Duration, f func([]storenode.ObjectStat) bool) error {
 	after := phalanx.ObjectID("")
 	for {
-		part, err := store.Call(ctx, l.store, "list", "", func(d time.Duration, done func([]storenode.ObjectStat, error)) {
-			l.client.List(shard, directory.List{Prefix: prefix, After: after, Limit: listPage}, d, done)
-		})
+		part, err := l.page(ctx, shard, directory.List{Prefix: prefix, After: after, Limit: listPage}, most)
 		if err != nil {
 			return err
 		}
@@ -250,6 +251,17 @@ func (l *life) pages(ctx context.Context, shard int, prefix string, f func([]sto
 		}
 		after = part[len(part)-1].Object
 	}
+}
+
+func (l *life) page(ctx context.Context, shard int, page directory.List, most time.Duration) ([]storenode.ObjectStat, error) {
+	if most > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, most)
+		defer cancel()
+	}
+	return store.Call(ctx, l.store, "list", "", func(d time.Duration, done func([]storenode.ObjectStat, error)) {
+		l.client.List(shard, page, d, done)
+	})
 }
 
 // Watch calls f with the object's complete copies, as the directory knows them, now and

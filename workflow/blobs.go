@@ -96,15 +96,19 @@ func (l *incarnation) write(e core.SaveBlob) error {
 	named, output := all[:len(all)-1], all[len(all)-1]
 	writes, ctx := errgroup.WithContext(l.ctx)
 	writes.SetLimit(cap(l.writing))
+	own := make(chan struct{}, 1) // a slot of the output's own: others may wait for objects that do not come
 	for _, w := range named {
 		writes.Go(func() error {
+			slot := own
 			select {
+			case own <- struct{}{}:
 			case l.writing <- struct{}{}:
-				defer func() { <-l.writing }()
-				return l.writeObject(ctx, w, e)
+				slot = l.writing
 			case <-ctx.Done():
 				return ctx.Err()
 			}
+			defer func() { <-slot }()
+			return l.writeObject(ctx, w, e)
 		})
 	}
 	if err := writes.Wait(); err != nil {
@@ -113,8 +117,8 @@ func (l *incarnation) write(e core.SaveBlob) error {
 	return l.writeObject(l.ctx, output, e)
 }
 
-// writesAtOnce is how many objects that outputs name are written at once: most of the time of a small one is that of the disk's sync,
-// which others share.
+// writesAtOnce is how many objects that outputs name are written at once, beside one for each output: most of the time of a small one is
+// that of the disk's sync, which others share.
 const writesAtOnce = 32
 
 // writeObject writes one object of an output. Each has its time: a hundred thousand take longer than one.

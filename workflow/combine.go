@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ type reducer interface {
 }
 
 const (
-	reduceMost = 10 * time.Minute // for one attempt of a reduce
+	reduceMost = 10 * time.Minute // for one attempt of a reduce without a Timeout
 	lookEvery  = time.Second      // at its inputs, whether a node has them: the store waits until somebody puts a lost one again
 	lookMost   = 30 * time.Second // between two looks while the view stays as it is
 )
@@ -33,16 +34,16 @@ func (r *runner) reduce(ctx context.Context, a *attempt) ended {
 	if r.sums == nil || a.kind != core.Do && a.kind != core.Remake {
 		return ended{err: invalid("run", fmt.Errorf("%s has nothing that could be taken back, or nobody combines arrays here", a.call)), final: true}
 	}
-	ctx, within := limited(ctx, a.call.Timeout)
-	defer within()
-	ctx, stop := context.WithTimeoutCause(ctx, reduceMost,
-		&phalanx.Error{Op: "run", Kind: phalanx.ErrDeadline, Err: fmt.Errorf("the arrays were not combined in %v", reduceMost)})
+	ctx, stop := limited(ctx, cmp.Or(a.call.Timeout, reduceMost))
 	defer stop()
 	life := newLife(a, r.store, nil)
 	defer life.end()
 	e := r.combine(ctx, a, life)
 	if e.err != nil {
-		if ctx.Err() != nil {
+		switch late := errors.Is(e.err, phalanx.ErrDeadline); {
+		case late && a.call.Timeout > 0: // the store says what it waits for
+			e.err = fmt.Errorf("its Timeout of %v is over: %w", a.call.Timeout, e.err)
+		case !late && ctx.Err() != nil:
 			e.err = reason(ctx)
 		}
 		e.closed = errors.Is(e.err, phalanx.ErrClosed)

@@ -39,7 +39,7 @@ type controller struct {
 	disks   func(to chan<- []keepers.Seen) // has the keeper tell which disks it knows
 	self    func() phalanx.NodeID          // the incarnation of now
 	starts  starts
-	sweep   func(done func(failed bool)) // has the node adopt objects that no other node may know of
+	sweep   func(done func(failed bool)) // has the node adopt objects that perhaps no other node has noted
 }
 
 // inputBudget is how many bytes of recorded outputs go with an order; executors get the others one by one.

@@ -28,7 +28,7 @@ type incarnation struct {
 	attempts map[core.AttemptID]context.CancelCauseFunc
 	has      *belongings
 	listed   chan struct{} // closed once it has all checkpoints that were on the disk
-	writing  chan struct{} // has room for objects that are written at once
+	writing  chan struct{} // slots for objects that outputs name and that are being written
 
 	mu      sync.Mutex
 	putting map[phalanx.ObjectID]bool // objects of checkpoints that are being put

@@ -216,7 +216,7 @@ func (l *life) put(ctx context.Context, name string, data []byte, meta phalanx.M
 	return r, nil
 }
 
-// tries notes that there may be an object from now on, whatever becomes of the call that makes it.
+// tries notes an id before the call that makes the object: if that fails there may be one all the same.
 func (l *life) tries(id phalanx.ObjectID) {
 	l.mu.Lock()
 	l.tried[id] = true

@@ -11,8 +11,8 @@ import (
 
 // Reduce is a step that has the store combine the first num of some arrays that are ready, in a tree of their nodes; 0 is all of
 // them. Tasks make the arrays; all have one length. An op of the application is registered with each node (cluster.Config.Ops). The
-// step has no effect, and is deterministic if order does not show: of all inputs, and no floats. It may have a Timeout, a Limit and a
-// Retry. It panics if the op does not combine such elements, or if num is no number of inputs.
+// step has no effect, and is deterministic if order does not show: of all inputs, and no floats. It may have a Timeout, which is
+// else 10 minutes, a Limit and a Retry. It panics if the op does not combine such elements, or if num is no number of inputs.
 func Reduce[E cluster.Element](op phalanx.Op, num int, inputs ...Arg[[]E]) Step[[]E] {
 	d := cluster.DTypeOf[E]()
 	if op == "" || op.Builtin() && !op.Supports(d) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/internal/poll"
 	"github.com/phalanx-go/phalanx/storenode/dataplane/combine"
@@ -29,6 +30,7 @@ func heldReduces(t *testing.T) (n *cluster.Node, made F1[int32, []int32], reache
 func TestTimeoutOfAReduce(t *testing.T) {
 	node, made, _, open := heldReduces(t)
 	defer close(open)
+	events := node.Events(t.Context())
 	s := Reduce("held", 0, made.Bind(Value[int32](1)), made.Bind(Value[int32](2))).With(Timeout(100*time.Millisecond), Retry(1))
 	d, err := Describe(s)
 	if err != nil || !slices.Contains(slices.Concat(d.Tasks[0].Options, d.Tasks[1].Options, d.Tasks[2].Options), "timeout 100ms") {
@@ -39,7 +41,20 @@ func TestTimeoutOfAReduce(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = r.Result(within(t))
-	contains(t, err, "deadline") // the store says what it waits for, if it is first
+	contains(t, err, "Timeout of 100ms")
+	for n := 0; ; { // a failed attempt that is repeated is an event, and the last one is the end of the run
+		switch e := (<-events).(type) {
+		case actors.AttemptFailed:
+			if n++; e.Task != "reduce" || n > 1 {
+				t.Errorf("%v, the event %d", e, n)
+			}
+		case actors.RunClosed:
+			if n != 1 {
+				t.Errorf("%d attempts were repeated", n)
+			}
+			return
+		}
+	}
 }
 
 // A Limit holds for reduces too: the others wait, and take no slot.

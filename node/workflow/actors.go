@@ -1,6 +1,8 @@
 package workflow
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/phalanx-go/phalanx"
@@ -60,17 +62,16 @@ func (s *Actors) Writes(a ActorAt, by string) (now ActorAt, ok bool) {
 // Free forgets the actors of runs that have ended, and returns their IDs.
 func (s *Actors) Free(runs []core.Released) (ids []string) {
 	for _, r := range runs {
-		for id := range s.runs[r.Run.String()] {
-			ids = append(ids, id)
-		}
+		ids = slices.AppendSeq(ids, maps.Keys(s.runs[r.Run.String()]))
 		delete(s.runs, r.Run.String())
 	}
+	slices.Sort(ids)
 	return ids
 }
 
 // Runs returns of which runs the node has actors.
 func (s *Actors) Runs() (all []core.UID) {
-	for run := range s.runs {
+	for _, run := range slices.Sorted(maps.Keys(s.runs)) {
 		if u, is := core.ParseUID(run); is {
 			all = append(all, u)
 		}
@@ -78,5 +79,7 @@ func (s *Actors) Runs() (all []core.UID) {
 	return all
 }
 
-// ActorID returns the ID of an actor that an attempt makes under a name. The name of one that it restores is the ID before.
-func ActorID(prefix, name string) string { return prefix + strings.ReplaceAll(name, "/", "_") }
+// ActorID returns the ID of an actor that an attempt makes, or restores, under a name.
+func ActorID(prefix, name string) string {
+	return prefix + strings.NewReplacer("%", "%25", "/", "%2F").Replace(name)
+}

@@ -32,9 +32,9 @@ func copierOf(id phalanx.ObjectID) (phalanx.NodeID, bool) {
 	return phalanx.NodeID(rest[:at]), true
 }
 
-// Adopt notes those of some objects that a node has put which is no member any more, and the targets of reduces, whose nodes were
-// told nothing of their runs. The node has them as if it had put them: nobody else may know of them. Whether a run ends with one is
-// not known: it stays until the run is forgotten. Adopt returns the runs, and what is of no run and to be deleted.
+// Adopt notes each of some objects whose origin has left the view, and each target of a reduce: nobody else may have noted them. Whether
+// a run ends with one is not known: it stays until the run is forgotten. One that was noted before stays as it is. Adopt returns the
+// runs of those that are new, and the copies of checkpoints whose node has left, which the caller deletes.
 func (b *Belongings) Adopt(some []directory.ObjectStat, member func(phalanx.NodeID) bool) (runs []core.UID, dead []phalanx.ObjectID) {
 	found := map[core.UID]bool{}
 	for _, st := range some {
@@ -50,6 +50,9 @@ func (b *Belongings) Adopt(some []directory.ObjectStat, member func(phalanx.Node
 		run := RunOf(string(st.Object))
 		u, is := core.ParseUID(run)
 		if !is {
+			continue
+		}
+		if _, known := b.objects[run][st.Object]; known {
 			continue
 		}
 		b.Object(run, st.Object, true)

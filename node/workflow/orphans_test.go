@@ -35,3 +35,18 @@ func TestAdopt(t *testing.T) {
 		t.Error(objects)
 	}
 }
+
+// What the node has noted before stays as it was, and its run is not named again: only what is new may be known to nobody.
+func TestAdoptWhatIsKnown(t *testing.T) {
+	u := core.UID{Ledger: 1, Epoch: 2, Index: 3}
+	id := phalanx.ObjectID("wf/" + u.String() + "/1/0/2/.output")
+	b := NewBelongings()
+	b.Object(u.String(), id, false)
+	some := []directory.ObjectStat{{Object: id, Origin: "dead"}, {Object: id, Origin: "alive", Maker: directory.ByReduce}}
+	if runs, dead := b.Adopt(some, func(n phalanx.NodeID) bool { return n == "alive" }); runs != nil || dead != nil {
+		t.Error(runs, dead)
+	}
+	if objects, _ := b.Free([]core.Released{{Run: u}}); !slices.Equal(objects, []phalanx.ObjectID{id}) {
+		t.Errorf("of a run that has ended %v is deleted", objects)
+	}
+}

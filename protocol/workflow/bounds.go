@@ -42,15 +42,15 @@ const (
 	mostWritten   = 8 << 20     // bytes of Writes that are not durable: the ledger counts them as they are encoded, and refuses above 16 MB
 	saveWait      = time.Minute // for a disk to write a checkpoint, and a second for each slowestDisk bytes
 	slowestDisk   = 1 << 20
-	slowestFile   = 20 * time.Millisecond // for each object that an output names, besides
-	mostSaving    = 24 * 60 * 60          // seconds
-	unfitFor      = time.Minute           // a disk that has failed to write a checkpoint gets none, if others can
-	beatPause     = time.Second           // between two messages with the progress of an attempt
-	waitsPause    = 5 * time.Second       // between two messages that an attempt waits
-	mostProgress  = 16 << 20              // bytes of progress that a controller keeps; a task of which it keeps none begins anew
-	againPause    = 5 * time.Second       // after which a node that has joined again names them
-	sweepPause    = 5 * time.Second       // after which the store has heard of what a node that has left has done
-	censusPause   = time.Hour             // after which a node names the runs again of which it has something
+	slowestFile   = 160 * time.Millisecond // for each object that an output names, besides: a disk writes some of all outputs at once
+	mostSaving    = 24 * 60 * 60           // seconds
+	unfitFor      = time.Minute            // a disk that has failed to write a checkpoint gets none, if others can
+	beatPause     = time.Second            // between two messages with the progress of an attempt
+	waitsPause    = 5 * time.Second        // between two messages that an attempt waits
+	mostProgress  = 16 << 20               // bytes of progress that a controller keeps; a task of which it keeps none begins anew
+	againPause    = 5 * time.Second        // after which a node that has joined again names them
+	sweepPause    = 5 * time.Second        // after which the store has heard of what a node that has left has done
+	censusPause   = time.Hour              // after which a node names the runs again of which it has something
 )
 
 // Minutes of leaders' clocks.

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -48,5 +49,27 @@ func TestSweeps(t *testing.T) {
 	d.durable()
 	if n := sweeps(d, 4*sweepPause, true); n < 3 || n > 4 {
 		t.Errorf("%d looks in 20 s, and each has failed", n)
+	}
+}
+
+// Looks that take long are rare, however many nodes leave.
+func TestSweepsTakeAShareOfTheTime(t *testing.T) {
+	d := newDesk(t, 1, map[string]RowValue{}, "n1")
+	d.tells("n1", Tell{})
+	n, busy := 0, 0
+	for i := range 600 {
+		d.see("n1", phalanx.NodeID(fmt.Sprint("m", i)))
+		d.durable()
+		d.after(time.Second)
+		if d.sweeps == 0 {
+			continue
+		}
+		if busy++; busy == 3 { // it has taken 2 s
+			n, busy, d.sweeps = n+1, 0, 0
+			d.do(Swept{})
+		}
+	}
+	if n < 10 || n > 16 {
+		t.Errorf("%d looks in 10 minutes, and each takes 2 s", n)
 	}
 }
