@@ -74,11 +74,15 @@ func (s *service) Receive(c actor.Context) {
 	case local:
 		s.heard(c, s.open.self, m.letter)
 	case happened:
-		if m.life == s.open.life {
-			if e, is := m.event.(core.AttemptEnded); is {
-				m.life.ended(e.ID)
-			}
+		e, ended := m.event.(core.AttemptEnded)
+		switch {
+		case m.life == s.open.life && ended:
+			m.life.ended(e.ID)
+			fallthrough
+		case m.life == s.open.life:
 			s.member(c, flow.Local{Event: m.event})
+		case ended: // nobody takes its outcome, and its run may be over: what it has put goes with the run
+			s.member(c, flow.Local{Event: core.Kept{Runs: []core.UID{e.ID.Run}}})
 		}
 	case beaten:
 		if m.life == s.open.life {

@@ -135,6 +135,7 @@ func (s *server) do(ctx context.Context, o order, l *line) error {
 		all, err := s.node.List(ctx, string(o.Object))
 		for _, st := range all {
 			l.In = append(l.In, st.Object)
+			l.Of = append(l.Of, st.Origin)
 		}
 		return err
 	case "reduce":

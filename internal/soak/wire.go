@@ -58,6 +58,7 @@ type line struct {
 	State   string             `json:",omitempty"`
 	Pinned  int                `json:",omitempty"` // complete pinned copies
 	In      []phalanx.ObjectID `json:",omitempty"`
+	Of      []phalanx.NodeID   `json:",omitempty"` // of a list: who has put In
 	Out     []phalanx.ObjectID `json:",omitempty"`
 	Took    time.Duration      `json:",omitempty"`
 	Node    *nodeState         `json:",omitempty"`

@@ -51,7 +51,7 @@ func (w *workflows) rest() {
 func (w *workflows) remains(rest bool) string {
 	now := map[string]Figures{}
 	if l, ok := w.hosts[0].running().ask(order{Do: "list", Object: "wf/", Deadline: callDeadline}, answerPatience); !ok || l.Kind != 0 || len(l.In) > 0 {
-		return fmt.Sprintf("%d objects are in the directory: %v %s", len(l.In), l.In[:min(len(l.In), 10)], l.Err)
+		return fmt.Sprintf("%d objects are in the directory: %v, of %v %s", len(l.In), l.In[:min(len(l.In), 10)], l.Of[:min(len(l.Of), 10)], l.Err)
 	}
 	for _, h := range w.hosts {
 		p := h.running()
