@@ -10,7 +10,7 @@ var inWorkflows = []Mistake{
 		"protocol/ledger/replace.go", "if added || !wanted(c.conf.GetLearners(), nil) ||", "if false && added || false && !wanted(c.conf.GetLearners(), nil) || false &&"),
 	mistake(Tests, "a replica takes up what was wanted of other voters",
 		"protocol/ledger/replace.go", "if len(w.Of) > 0 &&", "if false && len(w.Of) > 0 &&"),
-	mistake(Workflows, "a node that leaves takes checkpoints for copied that nobody has",
+	mistake(Tests, "a node that leaves takes checkpoints for copied that nobody has",
 		"node/workflow/copier.go", "if c.leaving = ev.Leaving; c.leaving {", "if c.leaving = false; c.leaving {"),
 	mistake(Workflows, "a checkpoint stays on one disk",
 		"node/workflow/copier.go", "c.single = append(c.single, p)", ""),
