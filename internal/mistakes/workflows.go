@@ -54,7 +54,7 @@ var inWorkflows = []Mistake{
 		"node/workflow/orphans.go", "if _, known := b.objects[run][st.Object]; known {", "if false {"),
 	mistake(Tests, "a node looks for what nobody knows of all the time",
 		"protocol/workflow/controller_sweep.go", "return max(c.sweeper.at, c.sweeper.rests), ", "return c.sweeper.at, "),
-	mistake(Workflows, "two tasks write one version of an actor",
+	mistake(Tests, "two tasks write one version of an actor",
 		"node/workflow/actors.go", "case has != a || RunOf(by) != RunOf(a.ID):", "case RunOf(by) != RunOf(a.ID):"),
 	mistake(Workflows, "a node keeps the actors of runs that have ended",
 		"node/workflow/actors.go", "delete(s.runs, r.Run.String())", ""),
