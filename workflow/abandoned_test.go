@@ -10,7 +10,7 @@ import (
 	"github.com/phalanx-go/phalanx/internal/poll"
 )
 
-// What attempts have put whose node has died goes with their run, also if it lives on in the directory or on another node.
+// The objects of attempts whose node has died go with their run, also those that live on in the directory or on another node.
 func TestObjectsOfDeadNodes(t *testing.T) {
 	g := newGate()
 	task := Func0("task", 1, func(c Context) (int, error) {

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -36,7 +37,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// What the node has noted before stays as it was, and its run is not named again: only what is new may be known to nobody.
+// An object that the node has noted before stays as it was, and the node does not name its run again: only a new one may be on no list.
 func TestAdoptWhatIsKnown(t *testing.T) {
 	u := core.UID{Ledger: 1, Epoch: 2, Index: 3}
 	id := phalanx.ObjectID("wf/" + u.String() + "/1/0/2/.output")
@@ -48,5 +49,37 @@ func TestAdoptWhatIsKnown(t *testing.T) {
 	}
 	if objects, _ := b.Free([]core.Released{{Run: u}}); !slices.Equal(objects, []phalanx.ObjectID{id}) {
 		t.Errorf("of a run that has ended %v is deleted", objects)
+	}
+}
+
+// BenchmarkAdopt measures a look at the objects of dead nodes, in pages as Walk has them: the first one, which notes all, and the next
+// one, which finds them noted.
+func BenchmarkAdopt(b *testing.B) {
+	for _, n := range []int{10, 1000, 100_000} {
+		var all []directory.ObjectStat
+		for i := range n {
+			u := core.UID{Ledger: 1, Epoch: 2, Index: uint64(i / 10)}
+			all = append(all, directory.ObjectStat{Object: phalanx.ObjectID(fmt.Sprintf("wf/%s/%d/0/2.1/.output", u, i%10)), Origin: "dead"})
+		}
+		look := func(of *Belongings) {
+			for page := range slices.Chunk(all, 500) {
+				of.Adopt(page, func(phalanx.NodeID) bool { return false })
+			}
+		}
+		b.Run(fmt.Sprint(n, "/first"), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				look(NewBelongings())
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/object")
+		})
+		b.Run(fmt.Sprint(n, "/again"), func(b *testing.B) {
+			of := NewBelongings()
+			look(of)
+			for b.Loop() {
+				look(of)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/object")
+		})
 	}
 }

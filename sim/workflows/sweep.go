@@ -11,7 +11,7 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 )
 
-// sweep adopts objects that no other node may know of, and answers the controller that wants it. Some looks fail on the way.
+// sweep adopts objects that perhaps no other node has noted, and answers the controller that wants it. Some looks fail on the way.
 func (c *controller) sweep() {
 	h, life := c.h, c.h.life
 	h.later(h.Upto(100*ms), func() {
