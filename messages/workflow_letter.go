@@ -96,6 +96,12 @@ func WorkflowToProto(from, to phalanx.NodeID, letter any) (*WorkflowLetter, erro
 		l.Message = &WorkflowLetter_Which{&WorkflowWhich{Number: m.Number, Places: m.Places}}
 	case node.These:
 		l.Message = &WorkflowLetter_These{&WorkflowThese{Number: m.Number, Disk: m.Disk, Places: m.Places}}
+	case node.ActorCall:
+		l.Message = &WorkflowLetter_ActorCall{fromActorCall(m)}
+	case node.ActorAnswer:
+		l.Message = &WorkflowLetter_ActorAnswer{fromActorAnswer(m)}
+	case node.ActorOver:
+		l.Message = &WorkflowLetter_ActorOver{&WorkflowActorOver{Number: m.Number, Below: m.Below}}
 	case node.Piece:
 		l.Message = &WorkflowLetter_Piece{&WorkflowPiece{Stream: m.Stream, Offset: uint64(m.Offset), Size: uint64(m.Size), Bytes: m.Bytes}}
 	default:
@@ -206,6 +212,12 @@ func WorkflowFromProto(l *WorkflowLetter) (from, to phalanx.NodeID, letter any, 
 		letter = node.Which{Number: m.Which.GetNumber(), Places: f.places("which.places", m.Which.GetPlaces())}
 	case *WorkflowLetter_These:
 		letter = node.These{Number: m.These.GetNumber(), Disk: f.text("these.disk", m.These.GetDisk(), phalanx.MaxIDBytes), Places: f.places("these.places", m.These.GetPlaces())}
+	case *WorkflowLetter_ActorCall:
+		letter = f.actorCall(m.ActorCall, to)
+	case *WorkflowLetter_ActorAnswer:
+		letter = f.actorAnswer(m.ActorAnswer)
+	case *WorkflowLetter_ActorOver:
+		letter = node.ActorOver{Number: m.ActorOver.GetNumber(), Below: m.ActorOver.GetBelow()}
 	case *WorkflowLetter_Piece:
 		p := m.Piece
 		if p.GetSize() > node.MaxLetter || p.GetOffset() > p.GetSize() {

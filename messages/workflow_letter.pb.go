@@ -59,6 +59,9 @@ type WorkflowLetter struct {
 	//	*WorkflowLetter_Copied
 	//	*WorkflowLetter_Which
 	//	*WorkflowLetter_These
+	//	*WorkflowLetter_ActorCall
+	//	*WorkflowLetter_ActorAnswer
+	//	*WorkflowLetter_ActorOver
 	Message       isWorkflowLetter_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -374,6 +377,33 @@ func (x *WorkflowLetter) GetThese() *WorkflowThese {
 	return nil
 }
 
+func (x *WorkflowLetter) GetActorCall() *WorkflowActorCall {
+	if x != nil {
+		if x, ok := x.Message.(*WorkflowLetter_ActorCall); ok {
+			return x.ActorCall
+		}
+	}
+	return nil
+}
+
+func (x *WorkflowLetter) GetActorAnswer() *WorkflowActorAnswer {
+	if x != nil {
+		if x, ok := x.Message.(*WorkflowLetter_ActorAnswer); ok {
+			return x.ActorAnswer
+		}
+	}
+	return nil
+}
+
+func (x *WorkflowLetter) GetActorOver() *WorkflowActorOver {
+	if x != nil {
+		if x, ok := x.Message.(*WorkflowLetter_ActorOver); ok {
+			return x.ActorOver
+		}
+	}
+	return nil
+}
+
 type isWorkflowLetter_Message interface {
 	isWorkflowLetter_Message()
 }
@@ -490,6 +520,18 @@ type WorkflowLetter_These struct {
 	These *WorkflowThese `protobuf:"bytes,31,opt,name=these,proto3,oneof"`
 }
 
+type WorkflowLetter_ActorCall struct {
+	ActorCall *WorkflowActorCall `protobuf:"bytes,32,opt,name=actor_call,json=actorCall,proto3,oneof"`
+}
+
+type WorkflowLetter_ActorAnswer struct {
+	ActorAnswer *WorkflowActorAnswer `protobuf:"bytes,33,opt,name=actor_answer,json=actorAnswer,proto3,oneof"`
+}
+
+type WorkflowLetter_ActorOver struct {
+	ActorOver *WorkflowActorOver `protobuf:"bytes,34,opt,name=actor_over,json=actorOver,proto3,oneof"`
+}
+
 func (*WorkflowLetter_Ask) isWorkflowLetter_Message() {}
 
 func (*WorkflowLetter_Order) isWorkflowLetter_Message() {}
@@ -545,6 +587,12 @@ func (*WorkflowLetter_Copied) isWorkflowLetter_Message() {}
 func (*WorkflowLetter_Which) isWorkflowLetter_Message() {}
 
 func (*WorkflowLetter_These) isWorkflowLetter_Message() {}
+
+func (*WorkflowLetter_ActorCall) isWorkflowLetter_Message() {}
+
+func (*WorkflowLetter_ActorAnswer) isWorkflowLetter_Message() {}
+
+func (*WorkflowLetter_ActorOver) isWorkflowLetter_Message() {}
 
 // WorkflowPiece is a part of a letter that is too long for one message.
 type WorkflowPiece struct {
@@ -3689,11 +3737,265 @@ func (x *WorkflowThese) GetPlaces() []string {
 	return nil
 }
 
+// WorkflowActorCall asks the node that gets it for something with an actor. A repeat has the same number.
+type WorkflowActorCall struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Below         uint64                 `protobuf:"varint,2,opt,name=below,proto3" json:"below,omitempty"` // calls of the sender with lower numbers are over
+	Deed          uint32                 `protobuf:"varint,3,opt,name=deed,proto3" json:"deed,omitempty"`
+	Id            string                 `protobuf:"bytes,4,opt,name=id,proto3" json:"id,omitempty"`     // of the actor
+	Made          string                 `protobuf:"bytes,5,opt,name=made,proto3" json:"made,omitempty"` // by which attempt the version was made
+	Version       uint64                 `protobuf:"varint,6,opt,name=version,proto3" json:"version,omitempty"`
+	By            string                 `protobuf:"bytes,7,opt,name=by,proto3" json:"by,omitempty"`     // the attempt that writes; "": it reads
+	Name          string                 `protobuf:"bytes,8,opt,name=name,proto3" json:"name,omitempty"` // of the kind or the method
+	Bytes         []byte                 `protobuf:"bytes,9,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Large         *WorkflowRef           `protobuf:"bytes,10,opt,name=large,proto3" json:"large,omitempty"`
+	Object        string                 `protobuf:"bytes,11,opt,name=object,proto3" json:"object,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowActorCall) Reset() {
+	*x = WorkflowActorCall{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowActorCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowActorCall) ProtoMessage() {}
+
+func (x *WorkflowActorCall) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowActorCall.ProtoReflect.Descriptor instead.
+func (*WorkflowActorCall) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *WorkflowActorCall) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *WorkflowActorCall) GetBelow() uint64 {
+	if x != nil {
+		return x.Below
+	}
+	return 0
+}
+
+func (x *WorkflowActorCall) GetDeed() uint32 {
+	if x != nil {
+		return x.Deed
+	}
+	return 0
+}
+
+func (x *WorkflowActorCall) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *WorkflowActorCall) GetMade() string {
+	if x != nil {
+		return x.Made
+	}
+	return ""
+}
+
+func (x *WorkflowActorCall) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *WorkflowActorCall) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *WorkflowActorCall) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *WorkflowActorCall) GetBytes() []byte {
+	if x != nil {
+		return x.Bytes
+	}
+	return nil
+}
+
+func (x *WorkflowActorCall) GetLarge() *WorkflowRef {
+	if x != nil {
+		return x.Large
+	}
+	return nil
+}
+
+func (x *WorkflowActorCall) GetObject() string {
+	if x != nil {
+		return x.Object
+	}
+	return ""
+}
+
+type WorkflowActorAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	End           uint32                 `protobuf:"varint,2,opt,name=end,proto3" json:"end,omitempty"`
+	Why           string                 `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
+	Bytes         []byte                 `protobuf:"bytes,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Large         *WorkflowRef           `protobuf:"bytes,5,opt,name=large,proto3" json:"large,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowActorAnswer) Reset() {
+	*x = WorkflowActorAnswer{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowActorAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowActorAnswer) ProtoMessage() {}
+
+func (x *WorkflowActorAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowActorAnswer.ProtoReflect.Descriptor instead.
+func (*WorkflowActorAnswer) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *WorkflowActorAnswer) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *WorkflowActorAnswer) GetEnd() uint32 {
+	if x != nil {
+		return x.End
+	}
+	return 0
+}
+
+func (x *WorkflowActorAnswer) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *WorkflowActorAnswer) GetBytes() []byte {
+	if x != nil {
+		return x.Bytes
+	}
+	return nil
+}
+
+func (x *WorkflowActorAnswer) GetLarge() *WorkflowRef {
+	if x != nil {
+		return x.Large
+	}
+	return nil
+}
+
+// WorkflowActorOver says which calls nobody waits for.
+type WorkflowActorOver struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Below         uint64                 `protobuf:"varint,2,opt,name=below,proto3" json:"below,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkflowActorOver) Reset() {
+	*x = WorkflowActorOver{}
+	mi := &file_messages_workflow_letter_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkflowActorOver) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkflowActorOver) ProtoMessage() {}
+
+func (x *WorkflowActorOver) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_workflow_letter_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkflowActorOver.ProtoReflect.Descriptor instead.
+func (*WorkflowActorOver) Descriptor() ([]byte, []int) {
+	return file_messages_workflow_letter_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *WorkflowActorOver) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *WorkflowActorOver) GetBelow() uint64 {
+	if x != nil {
+		return x.Below
+	}
+	return 0
+}
+
 var File_messages_workflow_letter_proto protoreflect.FileDescriptor
 
 const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\n" +
-	"\x1emessages/workflow_letter.proto\x12\aphalanx\x1a\x15messages/common.proto\x1a\x17messages/workflow.proto\x1a\x1bmessages/workflow_row.proto\"\x94\f\n" +
+	"\x1emessages/workflow_letter.proto\x12\aphalanx\x1a\x15messages/common.proto\x1a\x17messages/workflow.proto\x1a\x1bmessages/workflow_row.proto\"\xd1\r\n" +
 	"\x0eWorkflowLetter\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x14\n" +
@@ -3727,7 +4029,12 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x05waits\x18\x1c \x01(\v2\x16.phalanx.WorkflowWaitsH\x00R\x05waits\x121\n" +
 	"\x06copied\x18\x1d \x01(\v2\x17.phalanx.WorkflowCopiedH\x00R\x06copied\x12.\n" +
 	"\x05which\x18\x1e \x01(\v2\x16.phalanx.WorkflowWhichH\x00R\x05which\x12.\n" +
-	"\x05these\x18\x1f \x01(\v2\x16.phalanx.WorkflowTheseH\x00R\x05theseB\t\n" +
+	"\x05these\x18\x1f \x01(\v2\x16.phalanx.WorkflowTheseH\x00R\x05these\x12;\n" +
+	"\n" +
+	"actor_call\x18  \x01(\v2\x1a.phalanx.WorkflowActorCallH\x00R\tactorCall\x12A\n" +
+	"\factor_answer\x18! \x01(\v2\x1c.phalanx.WorkflowActorAnswerH\x00R\vactorAnswer\x12;\n" +
+	"\n" +
+	"actor_over\x18\" \x01(\v2\x1a.phalanx.WorkflowActorOverH\x00R\tactorOverB\t\n" +
 	"\amessage\"i\n" +
 	"\rWorkflowPiece\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\x04R\x06stream\x12\x16\n" +
@@ -3961,7 +4268,29 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\rWorkflowThese\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04disk\x18\x02 \x01(\tR\x04disk\x12\x16\n" +
-	"\x06places\x18\x03 \x03(\tR\x06placesB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
+	"\x06places\x18\x03 \x03(\tR\x06places\"\x91\x02\n" +
+	"\x11WorkflowActorCall\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x14\n" +
+	"\x05below\x18\x02 \x01(\x04R\x05below\x12\x12\n" +
+	"\x04deed\x18\x03 \x01(\rR\x04deed\x12\x0e\n" +
+	"\x02id\x18\x04 \x01(\tR\x02id\x12\x12\n" +
+	"\x04made\x18\x05 \x01(\tR\x04made\x12\x18\n" +
+	"\aversion\x18\x06 \x01(\x04R\aversion\x12\x0e\n" +
+	"\x02by\x18\a \x01(\tR\x02by\x12\x12\n" +
+	"\x04name\x18\b \x01(\tR\x04name\x12\x14\n" +
+	"\x05bytes\x18\t \x01(\fR\x05bytes\x12*\n" +
+	"\x05large\x18\n" +
+	" \x01(\v2\x14.phalanx.WorkflowRefR\x05large\x12\x16\n" +
+	"\x06object\x18\v \x01(\tR\x06object\"\x93\x01\n" +
+	"\x13WorkflowActorAnswer\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x10\n" +
+	"\x03end\x18\x02 \x01(\rR\x03end\x12\x10\n" +
+	"\x03why\x18\x03 \x01(\tR\x03why\x12\x14\n" +
+	"\x05bytes\x18\x04 \x01(\fR\x05bytes\x12*\n" +
+	"\x05large\x18\x05 \x01(\v2\x14.phalanx.WorkflowRefR\x05large\"A\n" +
+	"\x11WorkflowActorOver\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x14\n" +
+	"\x05below\x18\x02 \x01(\x04R\x05belowB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
 
 var (
 	file_messages_workflow_letter_proto_rawDescOnce sync.Once
@@ -3975,7 +4304,7 @@ func file_messages_workflow_letter_proto_rawDescGZIP() []byte {
 	return file_messages_workflow_letter_proto_rawDescData
 }
 
-var file_messages_workflow_letter_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_messages_workflow_letter_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
 var file_messages_workflow_letter_proto_goTypes = []any{
 	(*WorkflowLetter)(nil),      // 0: phalanx.WorkflowLetter
 	(*WorkflowPiece)(nil),       // 1: phalanx.WorkflowPiece
@@ -4022,16 +4351,20 @@ var file_messages_workflow_letter_proto_goTypes = []any{
 	(*WorkflowCopied)(nil),      // 42: phalanx.WorkflowCopied
 	(*WorkflowWhich)(nil),       // 43: phalanx.WorkflowWhich
 	(*WorkflowThese)(nil),       // 44: phalanx.WorkflowThese
-	(*WorkflowUID)(nil),         // 45: phalanx.WorkflowUID
-	(*WorkflowAttempt)(nil),     // 46: phalanx.WorkflowAttempt
-	(*WorkflowFunction)(nil),    // 47: phalanx.WorkflowFunction
-	(*WorkflowLocated)(nil),     // 48: phalanx.WorkflowLocated
-	(*WorkflowBlob)(nil),        // 49: phalanx.WorkflowBlob
-	(*WorkflowOutput)(nil),      // 50: phalanx.WorkflowOutput
-	(*WorkflowResult)(nil),      // 51: phalanx.WorkflowResult
-	(*Error)(nil),               // 52: phalanx.Error
-	(*WorkflowName)(nil),        // 53: phalanx.WorkflowName
-	(*Meta)(nil),                // 54: phalanx.Meta
+	(*WorkflowActorCall)(nil),   // 45: phalanx.WorkflowActorCall
+	(*WorkflowActorAnswer)(nil), // 46: phalanx.WorkflowActorAnswer
+	(*WorkflowActorOver)(nil),   // 47: phalanx.WorkflowActorOver
+	(*WorkflowUID)(nil),         // 48: phalanx.WorkflowUID
+	(*WorkflowAttempt)(nil),     // 49: phalanx.WorkflowAttempt
+	(*WorkflowFunction)(nil),    // 50: phalanx.WorkflowFunction
+	(*WorkflowLocated)(nil),     // 51: phalanx.WorkflowLocated
+	(*WorkflowBlob)(nil),        // 52: phalanx.WorkflowBlob
+	(*WorkflowOutput)(nil),      // 53: phalanx.WorkflowOutput
+	(*WorkflowResult)(nil),      // 54: phalanx.WorkflowResult
+	(*Error)(nil),               // 55: phalanx.Error
+	(*WorkflowName)(nil),        // 56: phalanx.WorkflowName
+	(*Meta)(nil),                // 57: phalanx.Meta
+	(*WorkflowRef)(nil),         // 58: phalanx.WorkflowRef
 }
 var file_messages_workflow_letter_proto_depIdxs = []int32{
 	2,  // 0: phalanx.WorkflowLetter.ask:type_name -> phalanx.WorkflowAsk
@@ -4062,63 +4395,68 @@ var file_messages_workflow_letter_proto_depIdxs = []int32{
 	42, // 25: phalanx.WorkflowLetter.copied:type_name -> phalanx.WorkflowCopied
 	43, // 26: phalanx.WorkflowLetter.which:type_name -> phalanx.WorkflowWhich
 	44, // 27: phalanx.WorkflowLetter.these:type_name -> phalanx.WorkflowThese
-	45, // 28: phalanx.WorkflowAsk.only:type_name -> phalanx.WorkflowUID
-	45, // 29: phalanx.WorkflowAttemptID.run:type_name -> phalanx.WorkflowUID
-	46, // 30: phalanx.WorkflowAttemptID.attempt:type_name -> phalanx.WorkflowAttempt
-	3,  // 31: phalanx.WorkflowOrder.id:type_name -> phalanx.WorkflowAttemptID
-	46, // 32: phalanx.WorkflowOrder.fence:type_name -> phalanx.WorkflowAttempt
-	46, // 33: phalanx.WorkflowOrder.made:type_name -> phalanx.WorkflowAttempt
-	47, // 34: phalanx.WorkflowOrder.function:type_name -> phalanx.WorkflowFunction
-	48, // 35: phalanx.WorkflowOrder.inputs:type_name -> phalanx.WorkflowLocated
-	48, // 36: phalanx.WorkflowOrder.output:type_name -> phalanx.WorkflowLocated
-	5,  // 37: phalanx.WorkflowOrder.job:type_name -> phalanx.WorkflowJob
-	3,  // 38: phalanx.WorkflowRecall.id:type_name -> phalanx.WorkflowAttemptID
-	3,  // 39: phalanx.WorkflowAcknowledge.ids:type_name -> phalanx.WorkflowAttemptID
-	49, // 40: phalanx.WorkflowWriteBlob.blob:type_name -> phalanx.WorkflowBlob
-	50, // 41: phalanx.WorkflowWriteBlob.output:type_name -> phalanx.WorkflowOutput
-	45, // 42: phalanx.WorkflowReleased.run:type_name -> phalanx.WorkflowUID
-	9,  // 43: phalanx.WorkflowRelease.runs:type_name -> phalanx.WorkflowReleased
-	3,  // 44: phalanx.WorkflowRunning.id:type_name -> phalanx.WorkflowAttemptID
-	47, // 45: phalanx.WorkflowTell.functions:type_name -> phalanx.WorkflowFunction
-	11, // 46: phalanx.WorkflowTell.running:type_name -> phalanx.WorkflowRunning
-	13, // 47: phalanx.WorkflowTell.ended:type_name -> phalanx.WorkflowReport
-	49, // 48: phalanx.WorkflowTell.holds:type_name -> phalanx.WorkflowBlob
-	3,  // 49: phalanx.WorkflowReport.id:type_name -> phalanx.WorkflowAttemptID
-	49, // 50: phalanx.WorkflowReport.missing:type_name -> phalanx.WorkflowBlob
-	50, // 51: phalanx.WorkflowReport.output:type_name -> phalanx.WorkflowOutput
-	49, // 52: phalanx.WorkflowReport.unsaved:type_name -> phalanx.WorkflowBlob
-	49, // 53: phalanx.WorkflowBlobWritten.blob:type_name -> phalanx.WorkflowBlob
-	3,  // 54: phalanx.WorkflowBeaten.id:type_name -> phalanx.WorkflowAttemptID
-	3,  // 55: phalanx.WorkflowWaits.id:type_name -> phalanx.WorkflowAttemptID
-	45, // 56: phalanx.WorkflowKeeps.runs:type_name -> phalanx.WorkflowUID
-	21, // 57: phalanx.WorkflowHaveRows.rows:type_name -> phalanx.WorkflowOutputRow
-	23, // 58: phalanx.WorkflowRequest.start:type_name -> phalanx.WorkflowStart
-	24, // 59: phalanx.WorkflowRequest.list:type_name -> phalanx.WorkflowListing
-	26, // 60: phalanx.WorkflowRequest.cancel:type_name -> phalanx.WorkflowCancel
-	27, // 61: phalanx.WorkflowRequest.resume:type_name -> phalanx.WorkflowResume
-	28, // 62: phalanx.WorkflowRequest.signal:type_name -> phalanx.WorkflowSignal
-	25, // 63: phalanx.WorkflowRequest.read:type_name -> phalanx.WorkflowReading
-	47, // 64: phalanx.WorkflowResume.with:type_name -> phalanx.WorkflowFunction
-	45, // 65: phalanx.WorkflowReply.run:type_name -> phalanx.WorkflowUID
-	32, // 66: phalanx.WorkflowReply.status:type_name -> phalanx.WorkflowStatus
-	36, // 67: phalanx.WorkflowReply.list:type_name -> phalanx.WorkflowListed
-	51, // 68: phalanx.WorkflowReply.result:type_name -> phalanx.WorkflowResult
-	52, // 69: phalanx.WorkflowReply.error:type_name -> phalanx.Error
-	34, // 70: phalanx.WorkflowReply.page:type_name -> phalanx.WorkflowPage
-	30, // 71: phalanx.WorkflowReply.ledger:type_name -> phalanx.WorkflowLedger
-	31, // 72: phalanx.WorkflowLedger.disks:type_name -> phalanx.WorkflowLedgerDisk
-	47, // 73: phalanx.WorkflowStatus.lacks:type_name -> phalanx.WorkflowFunction
-	33, // 74: phalanx.WorkflowStatus.work:type_name -> phalanx.WorkflowAtWork
-	35, // 75: phalanx.WorkflowPage.rows:type_name -> phalanx.WorkflowRecorded
-	53, // 76: phalanx.WorkflowListed.name:type_name -> phalanx.WorkflowName
-	49, // 77: phalanx.WorkflowRestore.blob:type_name -> phalanx.WorkflowBlob
-	54, // 78: phalanx.WorkflowRestore.meta:type_name -> phalanx.Meta
-	49, // 79: phalanx.WorkflowCopy.blob:type_name -> phalanx.WorkflowBlob
-	80, // [80:80] is the sub-list for method output_type
-	80, // [80:80] is the sub-list for method input_type
-	80, // [80:80] is the sub-list for extension type_name
-	80, // [80:80] is the sub-list for extension extendee
-	0,  // [0:80] is the sub-list for field type_name
+	45, // 28: phalanx.WorkflowLetter.actor_call:type_name -> phalanx.WorkflowActorCall
+	46, // 29: phalanx.WorkflowLetter.actor_answer:type_name -> phalanx.WorkflowActorAnswer
+	47, // 30: phalanx.WorkflowLetter.actor_over:type_name -> phalanx.WorkflowActorOver
+	48, // 31: phalanx.WorkflowAsk.only:type_name -> phalanx.WorkflowUID
+	48, // 32: phalanx.WorkflowAttemptID.run:type_name -> phalanx.WorkflowUID
+	49, // 33: phalanx.WorkflowAttemptID.attempt:type_name -> phalanx.WorkflowAttempt
+	3,  // 34: phalanx.WorkflowOrder.id:type_name -> phalanx.WorkflowAttemptID
+	49, // 35: phalanx.WorkflowOrder.fence:type_name -> phalanx.WorkflowAttempt
+	49, // 36: phalanx.WorkflowOrder.made:type_name -> phalanx.WorkflowAttempt
+	50, // 37: phalanx.WorkflowOrder.function:type_name -> phalanx.WorkflowFunction
+	51, // 38: phalanx.WorkflowOrder.inputs:type_name -> phalanx.WorkflowLocated
+	51, // 39: phalanx.WorkflowOrder.output:type_name -> phalanx.WorkflowLocated
+	5,  // 40: phalanx.WorkflowOrder.job:type_name -> phalanx.WorkflowJob
+	3,  // 41: phalanx.WorkflowRecall.id:type_name -> phalanx.WorkflowAttemptID
+	3,  // 42: phalanx.WorkflowAcknowledge.ids:type_name -> phalanx.WorkflowAttemptID
+	52, // 43: phalanx.WorkflowWriteBlob.blob:type_name -> phalanx.WorkflowBlob
+	53, // 44: phalanx.WorkflowWriteBlob.output:type_name -> phalanx.WorkflowOutput
+	48, // 45: phalanx.WorkflowReleased.run:type_name -> phalanx.WorkflowUID
+	9,  // 46: phalanx.WorkflowRelease.runs:type_name -> phalanx.WorkflowReleased
+	3,  // 47: phalanx.WorkflowRunning.id:type_name -> phalanx.WorkflowAttemptID
+	50, // 48: phalanx.WorkflowTell.functions:type_name -> phalanx.WorkflowFunction
+	11, // 49: phalanx.WorkflowTell.running:type_name -> phalanx.WorkflowRunning
+	13, // 50: phalanx.WorkflowTell.ended:type_name -> phalanx.WorkflowReport
+	52, // 51: phalanx.WorkflowTell.holds:type_name -> phalanx.WorkflowBlob
+	3,  // 52: phalanx.WorkflowReport.id:type_name -> phalanx.WorkflowAttemptID
+	52, // 53: phalanx.WorkflowReport.missing:type_name -> phalanx.WorkflowBlob
+	53, // 54: phalanx.WorkflowReport.output:type_name -> phalanx.WorkflowOutput
+	52, // 55: phalanx.WorkflowReport.unsaved:type_name -> phalanx.WorkflowBlob
+	52, // 56: phalanx.WorkflowBlobWritten.blob:type_name -> phalanx.WorkflowBlob
+	3,  // 57: phalanx.WorkflowBeaten.id:type_name -> phalanx.WorkflowAttemptID
+	3,  // 58: phalanx.WorkflowWaits.id:type_name -> phalanx.WorkflowAttemptID
+	48, // 59: phalanx.WorkflowKeeps.runs:type_name -> phalanx.WorkflowUID
+	21, // 60: phalanx.WorkflowHaveRows.rows:type_name -> phalanx.WorkflowOutputRow
+	23, // 61: phalanx.WorkflowRequest.start:type_name -> phalanx.WorkflowStart
+	24, // 62: phalanx.WorkflowRequest.list:type_name -> phalanx.WorkflowListing
+	26, // 63: phalanx.WorkflowRequest.cancel:type_name -> phalanx.WorkflowCancel
+	27, // 64: phalanx.WorkflowRequest.resume:type_name -> phalanx.WorkflowResume
+	28, // 65: phalanx.WorkflowRequest.signal:type_name -> phalanx.WorkflowSignal
+	25, // 66: phalanx.WorkflowRequest.read:type_name -> phalanx.WorkflowReading
+	50, // 67: phalanx.WorkflowResume.with:type_name -> phalanx.WorkflowFunction
+	48, // 68: phalanx.WorkflowReply.run:type_name -> phalanx.WorkflowUID
+	32, // 69: phalanx.WorkflowReply.status:type_name -> phalanx.WorkflowStatus
+	36, // 70: phalanx.WorkflowReply.list:type_name -> phalanx.WorkflowListed
+	54, // 71: phalanx.WorkflowReply.result:type_name -> phalanx.WorkflowResult
+	55, // 72: phalanx.WorkflowReply.error:type_name -> phalanx.Error
+	34, // 73: phalanx.WorkflowReply.page:type_name -> phalanx.WorkflowPage
+	30, // 74: phalanx.WorkflowReply.ledger:type_name -> phalanx.WorkflowLedger
+	31, // 75: phalanx.WorkflowLedger.disks:type_name -> phalanx.WorkflowLedgerDisk
+	50, // 76: phalanx.WorkflowStatus.lacks:type_name -> phalanx.WorkflowFunction
+	33, // 77: phalanx.WorkflowStatus.work:type_name -> phalanx.WorkflowAtWork
+	35, // 78: phalanx.WorkflowPage.rows:type_name -> phalanx.WorkflowRecorded
+	56, // 79: phalanx.WorkflowListed.name:type_name -> phalanx.WorkflowName
+	52, // 80: phalanx.WorkflowRestore.blob:type_name -> phalanx.WorkflowBlob
+	57, // 81: phalanx.WorkflowRestore.meta:type_name -> phalanx.Meta
+	52, // 82: phalanx.WorkflowCopy.blob:type_name -> phalanx.WorkflowBlob
+	58, // 83: phalanx.WorkflowActorCall.large:type_name -> phalanx.WorkflowRef
+	58, // 84: phalanx.WorkflowActorAnswer.large:type_name -> phalanx.WorkflowRef
+	85, // [85:85] is the sub-list for method output_type
+	85, // [85:85] is the sub-list for method input_type
+	85, // [85:85] is the sub-list for extension type_name
+	85, // [85:85] is the sub-list for extension extendee
+	0,  // [0:85] is the sub-list for field type_name
 }
 
 func init() { file_messages_workflow_letter_proto_init() }
@@ -4158,6 +4496,9 @@ func file_messages_workflow_letter_proto_init() {
 		(*WorkflowLetter_Copied)(nil),
 		(*WorkflowLetter_Which)(nil),
 		(*WorkflowLetter_These)(nil),
+		(*WorkflowLetter_ActorCall)(nil),
+		(*WorkflowLetter_ActorAnswer)(nil),
+		(*WorkflowLetter_ActorOver)(nil),
 	}
 	file_messages_workflow_letter_proto_msgTypes[22].OneofWrappers = []any{
 		(*WorkflowRequest_Start)(nil),
@@ -4179,7 +4520,7 @@ func file_messages_workflow_letter_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_workflow_letter_proto_rawDesc), len(file_messages_workflow_letter_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   45,
+			NumMessages:   48,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

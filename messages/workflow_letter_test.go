@@ -71,6 +71,10 @@ var (
 		node.These{Number: 1, Disk: "d", Places: []string{"p"}},
 		node.Copy{Number: 3, Place: "wf/x/ref/y", Object: "wf/y", Size: 3, Digest: [16]byte{4}},
 		node.Copy{Number: 2, Place: node.PlaceOf(aBlob), Object: "wf/x", Size: 3, Digest: [16]byte{4}},
+		node.ActorCall{Number: 1, Below: 2, Deed: node.ActorSave, Actor: node.ActorAt{Node: "b#1", ID: "wf/x/0", By: "wf/x/1", Version: 3}, By: "wf/x/2", Name: "n", Bytes: []byte("b"),
+			Large: node.Ref{Object: "wf/x/3", Meta: phalanx.Meta{Size: 8, DType: phalanx.Uint64, Shape: []int64{1}}, Digest: [16]byte{4}}, Object: "wf/x/4"},
+		node.ActorAnswer{Number: 1, End: node.ActorGone, Why: "w", Bytes: []byte("b"), Large: node.Ref{Object: "wf/x/3", Meta: phalanx.Meta{Size: 8, DType: phalanx.Uint64, Shape: []int64{1}}, Digest: [16]byte{4}}},
+		node.ActorOver{Number: 1, Below: 2},
 		node.Piece{Stream: 1, Offset: 2, Size: 9, Bytes: []byte("b")},
 	}
 	someCalls = []workflow.Call{
@@ -170,20 +174,26 @@ func TestWorkflowLettersCross(t *testing.T) {
 func TestWorkflowBounds(t *testing.T) {
 	long := strings.Repeat("x", phalanx.MaxIDBytes+1)
 	for name, l := range map[string]any{
-		"the id of a run":  node.Request{Call: workflow.AttachRun{ID: long}},
-		"a key":            node.Request{Call: workflow.StartRun{ID: "x", Key: long}},
-		"rows":             node.WantRows{Keys: make([]string, node.MaxKeys+1)},
-		"an output":        node.HaveRows{Rows: []node.OutputRow{{Bytes: make([]byte, maxOutputBytes+1)}}},
-		"a disk":           workflow.Tell{Disk: long},
-		"a task":           workflow.Taken{ID: workflow.AttemptID{Run: aUID, Task: workflow.MaxTasks}},
-		"no run":           workflow.Taken{},
-		"a piece":          node.Piece{Size: node.MaxLetter + 1},
-		"a piece's offset": node.Piece{Offset: 2, Size: 1},
-		"a kind":           workflow.Report{ID: anID, Kind: workflow.Remake + 1},
-		"tasks at work":    node.Reply{Answer: workflow.Answer{Status: &workflow.Status{State: workflow.Open, Work: make([]workflow.AtWork, maxListed+1)}}},
-		"rows of a page":   node.Reply{Answer: workflow.Answer{Page: &workflow.Page{Rows: make([]workflow.Recorded, maxPage+1)}}},
-		"disks":            node.Reply{Answer: workflow.Answer{Ledger: &workflow.Ledger{Disks: []workflow.LedgerDisk{{Disk: long}}}}},
-		"runs":             node.Reply{Answer: workflow.Answer{List: make([]workflow.Listed, maxListed+1)}},
+		"the id of a run":   node.Request{Call: workflow.AttachRun{ID: long}},
+		"a key":             node.Request{Call: workflow.StartRun{ID: "x", Key: long}},
+		"rows":              node.WantRows{Keys: make([]string, node.MaxKeys+1)},
+		"an output":         node.HaveRows{Rows: []node.OutputRow{{Bytes: make([]byte, maxOutputBytes+1)}}},
+		"a disk":            workflow.Tell{Disk: long},
+		"a task":            workflow.Taken{ID: workflow.AttemptID{Run: aUID, Task: workflow.MaxTasks}},
+		"no run":            workflow.Taken{},
+		"a piece":           node.Piece{Size: node.MaxLetter + 1},
+		"a piece's offset":  node.Piece{Offset: 2, Size: 1},
+		"a kind":            workflow.Report{ID: anID, Kind: workflow.Remake + 1},
+		"tasks at work":     node.Reply{Answer: workflow.Answer{Status: &workflow.Status{State: workflow.Open, Work: make([]workflow.AtWork, maxListed+1)}}},
+		"rows of a page":    node.Reply{Answer: workflow.Answer{Page: &workflow.Page{Rows: make([]workflow.Recorded, maxPage+1)}}},
+		"disks":             node.Reply{Answer: workflow.Answer{Ledger: &workflow.Ledger{Disks: []workflow.LedgerDisk{{Disk: long}}}}},
+		"a deed":            node.ActorCall{Deed: node.ActorDiscard + 1, Actor: node.ActorAt{ID: "wf/x/0", By: "wf/x/1", Version: 1}},
+		"an actor":          node.ActorCall{Actor: node.ActorAt{ID: "x", By: "x", Version: 1}},
+		"an argument":       node.ActorCall{Actor: node.ActorAt{ID: "wf/x/0", By: "wf/x/1", Version: 1}, Bytes: make([]byte, node.MaxActorBytes+1)},
+		"a method":          node.ActorCall{Actor: node.ActorAt{ID: "wf/x/0", By: "wf/x/1", Version: 1}, Name: long + long + long},
+		"the end of a call": node.ActorAnswer{End: node.ActorSilent},
+		"an answer":         node.ActorAnswer{Bytes: make([]byte, node.MaxActorBytes+1)},
+		"runs":              node.Reply{Answer: workflow.Answer{List: make([]workflow.Listed, maxListed+1)}},
 	} {
 		m, err := WorkflowToProto("a#1", "b#1", l)
 		if err != nil {

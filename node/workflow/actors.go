@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -16,6 +17,14 @@ type ActorAt struct {
 	ID      string         // the Prefix of the attempt that has made it, and a name
 	By      string         // the Prefix of the attempt that has made this version
 	Version uint64         // counts the tasks that have written it, from 1
+}
+
+// Actor is an actor as an output holds it.
+type Actor struct {
+	ActorAt
+	Kind  string           // as name@version
+	Name  string           // that the task has given it
+	State phalanx.ObjectID // its snapshot, which is one of the objects that the output names; "": it has none
 }
 
 // Actors are those of runs that live on a node, with the version at which each is. An attempt that writes one has moved the version
@@ -59,6 +68,30 @@ func (s *Actors) Writes(a ActorAt, by string) (now ActorAt, ok bool) {
 	return now, true
 }
 
+// Discard forgets an actor, and reports whether it was at that version.
+func (s *Actors) Discard(a ActorAt) bool {
+	if !s.Reads(a) {
+		return false
+	}
+	s.Gone(a.ID)
+	return true
+}
+
+// Gone forgets an actor.
+func (s *Actors) Gone(id string) {
+	run := RunOf(id)
+	delete(s.runs[run], id)
+	if len(s.runs[run]) == 0 {
+		delete(s.runs, run)
+	}
+}
+
+// At returns where an actor is; false: the node does not have it.
+func (s *Actors) At(id string) (a ActorAt, ok bool) {
+	a, ok = s.runs[RunOf(id)][id]
+	return a, ok
+}
+
 // Free forgets the actors of runs that have ended, and returns their IDs.
 func (s *Actors) Free(runs []core.Released) (ids []string) {
 	for _, r := range runs {
@@ -77,6 +110,12 @@ func (s *Actors) Runs() (all []core.UID) {
 		}
 	}
 	return all
+}
+
+// StateID returns the id of the object that has a snapshot of an actor. by is the Prefix of the attempt that has made the version, number
+// tells the actors in its output apart.
+func StateID(by string, number int) phalanx.ObjectID {
+	return phalanx.ObjectID(fmt.Sprintf("%s.state%d", by, number))
 }
 
 // ActorID returns the ID of an actor that an attempt makes, or restores, under a name.

@@ -95,6 +95,60 @@ type (
 		Disk   string // of the node; "": it has none
 		Places []string
 	}
+
+	// ActorCall asks the node of an actor for something. It is repeated, with the same number, until an ActorAnswer says how it has
+	// ended, and is carried out once.
+	ActorCall struct {
+		Number uint64
+		Below  uint64 // nobody waits for calls of the sender that have lower numbers
+		Deed   ActorDeed
+		Actor  ActorAt          // as the attempt was given it; of ActorMake and ActorRestore as it is then
+		By     string           // the Prefix of the attempt, if that writes the actor; "": it reads
+		Name   string           // of ActorMake and ActorRestore the kind, as name@version; of ActorDo the method, "": it only makes the next version
+		Bytes  []byte           // the argument, or the snapshot
+		Large  Ref              // an object that has them instead, if its Object is not empty
+		Object phalanx.ObjectID // is made of an answer that is large, or of the snapshot
+	}
+
+	// ActorAnswer answers an ActorCall.
+	ActorAnswer struct {
+		Number uint64
+		End    ActorEnd
+		Why    string // it has ended in another way than ActorDone
+		Bytes  []byte
+		Large  Ref // an object that has them instead, if its Object is not empty
+	}
+
+	// ActorOver says that nobody waits for a call any more, nor for those with numbers lower than Below. It is not repeated: what it says
+	// the next call says as well.
+	ActorOver struct{ Number, Below uint64 }
+)
+
+// MaxActorBytes bounds Bytes of an ActorCall and of an ActorAnswer.
+const MaxActorBytes = 64 << 10
+
+// ActorDeed is what an ActorCall asks for.
+type ActorDeed uint8
+
+// The deeds.
+const (
+	ActorDo      ActorDeed = iota // call a method
+	ActorMake                     // make an actor
+	ActorRestore                  // make one of a snapshot
+	ActorSave                     // make a snapshot, as an object
+	ActorDiscard                  // forget the actor: nobody will use this version
+)
+
+// ActorEnd says how an ActorCall has ended.
+type ActorEnd uint8
+
+// The ends.
+const (
+	ActorWorks  ActorEnd = iota // it has not
+	ActorDone                   // well
+	ActorFailed                 // the actor says that it failed, and goes on
+	ActorGone                   // nobody can use the actor at this version any more
+	ActorSilent                 // the node does not answer; no node says that of itself
 )
 
 // MaxPlaces bounds a Which.
@@ -109,15 +163,18 @@ type OutputRow struct {
 // MaxKeys bounds a WantRows: its answer fits into one message of the actors.
 const MaxKeys = 16
 
-func (WantRows) letter()  {}
-func (HaveRows) letter()  {}
-func (Request) letter()   {}
-func (Reply) letter()     {}
-func (Elsewhere) letter() {}
-func (Withdrawn) letter() {}
-func (Restore) letter()   {}
-func (Restored) letter()  {}
-func (Copy) letter()      {}
-func (Copied) letter()    {}
-func (Which) letter()     {}
-func (These) letter()     {}
+func (WantRows) letter()    {}
+func (HaveRows) letter()    {}
+func (Request) letter()     {}
+func (Reply) letter()       {}
+func (Elsewhere) letter()   {}
+func (Withdrawn) letter()   {}
+func (Restore) letter()     {}
+func (Restored) letter()    {}
+func (Copy) letter()        {}
+func (Copied) letter()      {}
+func (Which) letter()       {}
+func (These) letter()       {}
+func (ActorCall) letter()   {}
+func (ActorAnswer) letter() {}
+func (ActorOver) letter()   {}

@@ -52,7 +52,7 @@ func (a *attempt) seats() (all []*seat) {
 			if err != nil {
 				a.h.Fail("an input of %+v: %v", o.ID, err)
 			}
-			s = &seat{in: l, value: binary.BigEndian.Uint64(b), at: actor}
+			s = &seat{in: l, value: binary.BigEndian.Uint64(b), at: actor.ActorAt}
 			if i := slices.IndexFunc(refs, func(r flow.Ref) bool { return r.Object == stateID(actor.By) }); i >= 0 {
 				s.state = refs[i]
 			}
@@ -199,7 +199,7 @@ func (a *attempt) snapshot(answer uint64) (flow.Ref, error) {
 
 // holding returns an output with an actor, and its bytes.
 func holding(answer uint64, at flow.ActorAt, refs []flow.Ref) (core.Output, []byte) {
-	form, err := messages.MarshalActor(at)
+	form, err := messages.MarshalActor(flow.Actor{ActorAt: at, Kind: "actor@1", Name: "actor"})
 	if err != nil {
 		panic(err) // it can be
 	}
