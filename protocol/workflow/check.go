@@ -77,20 +77,14 @@ func (s shape) waiting() *CheckError {
 	return nil
 }
 
-// deterministic checks that no task promises the same bytes whose output is a signal, or shows in which order its
-// inputs arrive (specification, Checks: Deterministic).
+// deterministic checks that no task promises the same bytes whose output cannot be the same each time (specification,
+// Checks: Deterministic).
 func (s shape) deterministic() *CheckError {
 	for v := range s.Tasks {
-		t := &s.Tasks[v]
-		if !t.Deterministic || !t.Arrival && t.Event == "" {
-			continue
+		if why := s.Tasks[v].varies(); s.Tasks[v].Deterministic && why != "" {
+			return &CheckError{Rule: Deterministic, Path: []string{s.name(v)}, Why: s.name(v) + " is declared Deterministic, and its output " + why,
+				Fix: "do not declare " + s.name(v) + " Deterministic"}
 		}
-		why := "its output shows in which order its inputs arrive"
-		if t.Event != "" {
-			why = "its output is a signal"
-		}
-		return &CheckError{Rule: Deterministic, Path: []string{s.name(v)}, Why: s.name(v) + " is declared Deterministic, and " + why,
-			Fix: "do not declare " + s.name(v) + " Deterministic"}
 	}
 	return nil
 }

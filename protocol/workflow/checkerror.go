@@ -31,7 +31,7 @@ const (
 
 	Expand Rule = "expand" // what a graph may hold that a task returns
 
-	Deterministic Rule = "deterministic" // what shows in which order something arrives is not deterministic
+	Deterministic Rule = "deterministic" // an actor, a signal, and what shows in which order something arrives are not deterministic
 )
 
 func (e *CheckError) Error() string {

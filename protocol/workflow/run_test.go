@@ -216,7 +216,7 @@ func actors(r *rand.Rand, g *Graph) {
 		if r.IntN(4) > 0 || t.waits() || t.Expands || t.Caught {
 			continue
 		}
-		t.Actor, t.Snapshot = true, sink[p] || r.IntN(2) == 0
+		t.Actor, t.Snapshot, t.Deterministic = true, sink[p] || r.IntN(2) == 0, false
 		t.Compensates = t.Compensates && t.Snapshot
 		for w := p + 1; w < len(g.Tasks); w++ {
 			if c := &g.Tasks[w]; slices.Contains(c.Reads, p) && !c.Expands && !c.waits() && r.IntN(2) == 0 {
@@ -225,6 +225,23 @@ func actors(r *rand.Rand, g *Graph) {
 			}
 		}
 	}
+}
+
+// withActors is actors, tried until Check accepts the graph and a task of it writes an actor. It gives up after a few tries.
+func withActors(r *rand.Rand, g *Graph) {
+	plain, found := g.Tasks, g.Tasks
+	for range 10 {
+		g.Tasks = slices.Clone(plain)
+		actors(r, g)
+		if _, err := Check(g); err != nil {
+			continue
+		}
+		found = g.Tasks
+		if slices.ContainsFunc(found, func(t Task) bool { return len(t.Writes) > 0 }) {
+			return
+		}
+	}
+	g.Tasks = found
 }
 
 // place returns where the checkpoint of a task is.
@@ -325,7 +342,7 @@ func newStage(t *testing.T, seed uint64, met map[string]int) *stage {
 		s.vary(r, &g.Tasks[v])
 	}
 	if r.IntN(2) == 0 {
-		actors(r, g)
+		withActors(r, g)
 	}
 	if _, err := Check(g); err != nil {
 		return nil

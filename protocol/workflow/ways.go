@@ -18,7 +18,7 @@ type ways struct {
 func (w *ways) calm(s shape, v int) {
 	t := &s.Tasks[v]
 	switch {
-	case t.Caught || t.Arrival || t.waits() || s.grows(v):
+	case t.Caught || t.varies() != "" || t.waits() || s.grows(v):
 	case t.Effect != Undo:
 		add(&w.deterministic, v)
 	case t.Deterministic:
