@@ -21,6 +21,14 @@ func TestActors(t *testing.T) {
 		{"e actor,sleep; a < e", "", "", "actors: e waits, and its output holds an actor: have a task behind it make the actor"},
 		{"a actor; e expands < a*", "", "", "actors: e returns a graph, and makes or writes an actor: have tasks of the graph make what they write"},
 		{"train actor; export! < train", "", "", "cut: export has an effect, and depends on train, which has no checkpoint and is not deterministic (train → export): Snapshot train, or declare export NoEffect"},
+		{"a! actor; r < a", "", "", "actors: a has an idempotent effect, and its output holds an actor: a repeat under its key makes another actor: declare a NoEffect, give it an Undo, or have a task behind it make the actor"},
+		{"a! snap", "", "", "actors: a has an idempotent effect, and its output holds an actor: a repeat under its key makes another actor: declare a NoEffect, give it an Undo, or have a task behind it make the actor"},
+		{"a actor; w! snap < a*", "", "", "actors: w has an idempotent effect, and its output holds an actor: a repeat under its key makes another actor: declare w NoEffect, give it an Undo, or have a task behind it make the actor"},
+		{"a! snap,comp", "", "", "actors: a has an idempotent effect, and its output holds an actor: a repeat under its key makes another actor: give a an Undo, or have a task behind it make the actor"},
+		{"a snap,comp", "", "", "actors: a has a compensation and no undo, and its output holds an actor: a repeat for the compensation makes another actor: give a an Undo, or have a task behind it make the actor"},
+		{"a! nd; w snap < a", "w", "", ""},
+		{"a snap; w! < a*", "w", "a", ""},
+		{"a u,snap; w u,snap,comp < a*", "w", "a", ""},
 	} {
 		g := parse(t, c.graph)
 		e, err := Check(g)

@@ -27,7 +27,7 @@ const (
 
 	Compensate Rule = "compensate" // a compensation has the output of its task
 
-	Actors Rule = "actors" // a version of an actor has one writer, and its readers come before that
+	Actors Rule = "actors" // a version of an actor is made once and has one writer, and its readers come before that
 
 	Expand Rule = "expand" // what a graph may hold that a task returns
 

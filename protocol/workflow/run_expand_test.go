@@ -19,6 +19,7 @@ func TestCheckExpansion(t *testing.T) {
 		{"p expands", "a event; b < a", "expand: p is declared Deterministic, and returns a, whose output is a signal: do not declare p Deterministic"},
 		{"p expands", "a actor; b < a", "expand: p is declared Deterministic, and returns a, whose output holds an actor, which lives at another place each time: do not declare p Deterministic"},
 		{"p nd expands", "a actor; b < a", ""},
+		{"p nd expands", "a! snap; b < a", "actors: a has an idempotent effect, and its output holds an actor: a repeat under its key makes another actor: declare a NoEffect, give it an Undo, or have a task behind it make the actor"},
 		{"p nd,off expands", "a actor; b off < a", ""},
 		{"p nd,off expands", "a! actor; b off < a", "expand: p has no checkpoint, and returns a, which has an effect: checkpoint p, or declare a NoEffect"},
 		{"p nd,off expands", "a nd", "expand: p has no checkpoint, and returns a, which has one: checkpoint p, or give a none"},

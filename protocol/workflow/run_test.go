@@ -161,6 +161,9 @@ func (s *stage) send() {
 
 func (s *stage) dispatch(d Dispatch) {
 	j := &job{d: d}
+	if s.run.x.Tasks[d.Task].Actor && d.Kind == Remake {
+		s.fail("%d makes its output again, which holds an actor", d.Task)
+	}
 	if s.run.x.Tasks[d.Task].Effect != None && d.Kind == Do && !s.recorded(d) {
 		s.fail("(9) task %d begins before its record is durable", d.Task)
 	}
@@ -217,7 +220,10 @@ func actors(r *rand.Rand, g *Graph) {
 			continue
 		}
 		t.Actor, t.Snapshot, t.Deterministic = true, sink[p] || r.IntN(2) == 0, false
-		t.Compensates = t.Compensates && t.Snapshot
+		if t.Effect == Idempotent { // its key would make another actor
+			t.Effect = []Effect{None, Undo}[r.IntN(2)]
+		}
+		t.Compensates = t.Compensates && t.Snapshot && t.Effect == Undo
 		for w := p + 1; w < len(g.Tasks); w++ {
 			if c := &g.Tasks[w]; slices.Contains(c.Reads, p) && !c.Expands && !c.waits() && r.IntN(2) == 0 {
 				c.Writes = append(c.Writes, p)
