@@ -95,7 +95,7 @@ func (s shape) compensations() *CheckError {
 	for v := range s.Tasks {
 		if t, name := &s.Tasks[v], s.name(v); t.Compensates && t.Effect == Undo && !s.saves(v) {
 			return &CheckError{Rule: Compensate, Path: []string{name}, Why: name + " has an undo, and a compensation that needs its output, which is not saved",
-				Fix: "checkpoint " + name + ", or give it either an undo or a compensation"}
+				Fix: s.toSave(v) + ", or give it either an undo or a compensation"}
 		}
 	}
 	return nil
@@ -106,7 +106,7 @@ func (s shape) catches() *CheckError {
 	for v := range s.Tasks {
 		if s.Tasks[v].Caught && !s.saves(v) {
 			return &CheckError{Rule: Catch, Path: []string{s.name(v)}, Why: "the error of " + s.name(v) + " is caught and not saved, so that another attempt could end well",
-				Fix: "checkpoint " + s.name(v)}
+				Fix: s.toSave(v)}
 		}
 	}
 	return nil

@@ -33,6 +33,12 @@ func add(to *[]int, v int) {
 	}
 }
 
+// toSave is the way out that has the output of a task saved.
+func (s shape) toSave(v int) string {
+	w := ways{checkpoint: []int{v}}
+	return w.text(s)
+}
+
 func (w *ways) text(s shape) string { return strings.Join(w.texts(s), ", or ") }
 
 func (w *ways) texts(s shape) (all []string) {
