@@ -14,6 +14,9 @@ import (
 // given it by Read shares that version with others, and calls methods that are ReadOnly. If an attempt that writes does not end well,
 // or the actor's node dies, the version is lost: without a Snapshot the tasks that have made it run again, with one the actor is
 // restored. An actor that a task was given to write, and that is not in its output, is no more.
+//
+// A task that returns an ActorRef needs NoEffect or an Undo, since a repeat under its key would make another actor, and is not
+// Deterministic.
 type ActorRef struct{ of *actorUse }
 
 // actorUse is an actor as a value has it: the same actor may be in several arguments.
