@@ -11,6 +11,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
 )
 
 // cast are the actors of workflows that live on the node, in one incarnation, and the calls of its attempts to actors anywhere. The
@@ -149,6 +150,8 @@ func (s *service) hosting(c actor.Context, ev flow.ActorHostEvent) {
 			s.post(c, e.To, e.Answer)
 		case flow.ActorDrop:
 			l.cast.drop(c, e.ID)
+		case flow.ActorKept:
+			s.member(c, flow.Local{Event: core.Kept{Runs: []core.UID{e.Run}}})
 		case flow.ActorSpare:
 			l.dismiss(e.Object)
 		}

@@ -53,6 +53,7 @@ func (s *trialStage) call(ctx context.Context, c flow.ActorCall) (answer flow.Ac
 					answer.End, answer.Why = flow.ActorSilent, "it has too much to do"
 				}
 			case flow.ActorDrop:
+				s.here[e.ID].close()
 				delete(s.here, e.ID)
 			}
 		}
@@ -85,6 +86,7 @@ func (s *trialStage) perform(p performing) (all []flow.ActorHostEvent) {
 	default:
 		all = append(all, flow.ActorDied{ID: id, Why: "it could not be made"})
 	}
+	i.close()
 	delete(s.here, id)
 	return all
 }
