@@ -10,6 +10,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 )
@@ -74,6 +75,11 @@ func (s nodeStage) call(ctx context.Context, c flow.ActorCall) flow.ActorAnswer 
 
 func (s nodeStage) discard(a flow.ActorAt) {
 	s.send(actorAsks{s.life, &actorWait{call: flow.ActorCall{Deed: flow.ActorDiscard, Actor: a}}})
+}
+
+func (s nodeStage) tells(e actors.Event) {
+	s.life.o.settings.Log.Debug(e.String())
+	s.life.o.node.System().EventStream.Publish(e)
 }
 
 func (s nodeStage) send(m any) { s.life.o.node.System().Root.Send(s.life.o.pid, m) }

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/internal/poll"
 )
 
@@ -32,7 +35,6 @@ type cells struct {
 	kind         ActorKind[*cell, int64]
 	add          ActorMethod[int64, int64]
 	read         ActorMethod[int, int64]
-	where        ActorMethod[int, phalanx.NodeID]
 	spawn        F1[int, []ActorRef]
 	adds         F2[[]ActorRef, int64, []ActorRef]
 	reads        F1[[]ActorRef, []int64]
@@ -66,7 +68,6 @@ func newCells() *cells {
 		})
 	s.add = Method(s.kind, "add", func(c *cell, _ ActorContext, n int64) (int64, error) { c.n += n; return c.n, nil })
 	s.read = Method(s.kind, "read", func(c *cell, _ ActorContext, _ int) (int64, error) { return c.n, nil }).ReadOnly()
-	s.where = Method(s.kind, "where", func(_ *cell, c ActorContext, _ int) (phalanx.NodeID, error) { return c.Node().ID(), nil }).ReadOnly()
 	s.spawn = Func1("spawn", 1, func(c Context, n int) (all []ActorRef, err error) {
 		s.calls.add("spawn")
 		for i := range n {
@@ -79,9 +80,8 @@ func newCells() *cells {
 		return all, nil
 	}).With(NoEffect)
 	s.adds = Func2("add", 1, func(c Context, all []ActorRef, n int64) (left []ActorRef, err error) {
-		s.calls.add(fmt.Sprint("add ", n))
 		if n < 0 { // it waits
-			if err := s.gate.pass(c, "add"); err != nil {
+			if err := s.gate.pass(c, nodeOf(c)); err != nil {
 				return nil, err
 			}
 			n = -n
@@ -130,6 +130,17 @@ func (s *cells) cluster(t *testing.T) *bedOf {
 	return b
 }
 
+// nodeOf returns the name of the node on which a task runs.
+func nodeOf(c Context) string {
+	return c.Value(lifeKey{}).(*life).store.(nodeStore).ID().Name()
+}
+
+// node returns the node with a name.
+func (b *bedOf) node(name string) *cluster.Node {
+	at := slices.IndexFunc(b.nodes, func(n *cluster.Node) bool { return n.ID().Name() == name })
+	return b.nodes[at]
+}
+
 // none waits until no actor is left, but for those of a node that has died.
 func (s *cells) none(t *testing.T, dead string) {
 	t.Helper()
@@ -171,7 +182,8 @@ func TestANodeWithActorsDies(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.gate.await(t)
+				on := s.gate.await(t)
+				events := b.node(on).Events(t.Context())
 				if dead == "d" {
 					die(b.nodes[3])
 				} else {
@@ -185,6 +197,15 @@ func TestANodeWithActorsDies(t *testing.T) {
 				if snapshot != (restored > 0) || snapshot != (spawned == 1) {
 					t.Errorf("%d were restored, and all were made %d times", restored, spawned)
 				}
+				happens(t, events, func(e actors.Event) bool {
+					switch e := e.(type) {
+					case actors.ActorRestored:
+						return snapshot && e.UID == r.UID() && e.Of == "cell@1" && e.From.Name() == "d" && e.On.Name() != "d"
+					case actors.ActorLost:
+						return !snapshot && e.UID == r.UID() && e.Of == "cell@1" && e.Node.Name() == "d" && strings.HasPrefix(e.Actor, "cell ")
+					}
+					return false
+				})
 				s.none(t, dead)
 			})
 		}
@@ -294,4 +315,43 @@ func TestAResultWithActors(t *testing.T) {
 		all, err := b.nodes[0].List(within(t), "wf/")
 		return err == nil && len(all) == 0
 	})
+}
+
+// What an attempt has made and its output does not hold ends with the attempt, not with the run: actors that it has made besides, those that it was
+// given and does not return, and all of one that fails.
+func TestActorsThatNobodyCanUse(t *testing.T) {
+	s := newCells()
+	half := Func1("half", 1, func(c Context, all []ActorRef) ([]ActorRef, error) {
+		for i := range 5 {
+			if _, err := s.kind.Spawn(c, fmt.Sprint("besides ", i), 7); err != nil {
+				return nil, err
+			}
+		}
+		if c.Attempt() == 1 {
+			return nil, errors.New("it fails")
+		}
+		_, err := s.add.Call(c, all[0], 1)
+		return all[:len(all)/2], err
+	}).With(NoEffect)
+	b := &bedOf{t: t}
+	for _, name := range []string{"a", "b"} {
+		b.join(name, Settings{Dir: t.TempDir(), Tasks: Tasks(s.spawn, half, s.reads), Actors: Actors(s.kind)})
+	}
+	b.allSee()
+	r, err := Start(within(t), b.nodes[0], "x", After(s.reads.Bind(Read(half.Bind(s.spawn.Bind(Value(8)).With(Snapshot)))), Event[int]("go")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	poll.Until(t, "four are left", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.live["a"]+s.live["b"] == 4 && s.calls.count("spawn") == 1
+	})
+	if err := Signal(within(t), b.nodes[0], "x", "go", "key", []byte("1")); err != nil {
+		t.Fatal(err)
+	}
+	if got := result(t, r, nil); len(got) != 4 || got[0] != 1 {
+		t.Errorf("%v", got)
+	}
+	s.none(t, "")
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
 )
 
@@ -30,6 +31,8 @@ func newTrialStage(kinds *ActorKinds, store objects) *trialStage {
 }
 
 func (s *trialStage) places() []phalanx.NodeID { return []phalanx.NodeID{s.self} }
+
+func (s *trialStage) tells(actors.Event) {}
 
 func (s *trialStage) discard(a flow.ActorAt) {
 	s.call(context.Background(), flow.ActorCall{Deed: flow.ActorDiscard, Actor: a})
