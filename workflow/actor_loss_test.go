@@ -355,3 +355,41 @@ func TestActorsThatNobodyCanUse(t *testing.T) {
 	}
 	s.none(t, "")
 }
+
+// An actor that panics is no more, and its node tells so. What its task does again has a new actor, or one that is restored.
+func TestAnActorPanics(t *testing.T) {
+	s := newCells()
+	var panics atomic.Int32
+	bad := Method(s.kind, "bad", func(c *cell, _ ActorContext, n int64) (int64, error) {
+		if panics.Add(1) == 1 {
+			panic("bad")
+		}
+		c.n += n
+		return c.n, nil
+	})
+	risk := Func1("risk", 1, func(c Context, a []ActorRef) ([]ActorRef, error) {
+		if _, err := s.add.Call(c, a[0], 10); err != nil {
+			return nil, err
+		}
+		_, err := bad.Call(c, a[0], 1)
+		return a, err
+	}).With(NoEffect)
+	b := &bedOf{t: t}
+	n := b.join("a", Settings{Dir: t.TempDir(), Tasks: Tasks(s.spawn, risk, s.reads), Actors: Actors(s.kind)})
+	events := n.Events(t.Context())
+	r, err := Start(within(t), n, "x", s.reads.Bind(Read(risk.Bind(s.spawn.Bind(Value(1)).With(Snapshot)))))
+	if got := result(t, r, err); !slices.Equal(got, []int64{11}) {
+		t.Errorf("%v", got)
+	}
+	stopped, failed := false, false // in any order
+	happens(t, events, func(e actors.Event) bool {
+		switch e := e.(type) {
+		case actors.ActorStopped:
+			stopped = stopped || strings.HasPrefix(e.Actor, "workflows-actor-")
+		case actors.AttemptFailed:
+			failed = failed || strings.Contains(e.Why, "it has panicked: bad")
+		}
+		return stopped && failed
+	})
+	s.none(t, "")
+}

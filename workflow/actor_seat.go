@@ -103,8 +103,8 @@ func (s *seat) do(ctx context.Context, c flow.ActorCall) (flow.ActorAnswer, erro
 		}
 		a := s.life.stage.call(ctx, c)
 		switch a.End {
-		case flow.ActorGone:
-			if err := s.replace(ctx, c.Actor, a.Why); err != nil {
+		case flow.ActorGone, flow.ActorCrashed:
+			if err := s.replace(ctx, c.Actor, a); err != nil {
 				return a, err
 			}
 			continue
@@ -144,7 +144,7 @@ func (s *seat) wrote(before flow.ActorAt) {
 }
 
 // replace restores the actor, which is not there any more at a version.
-func (s *seat) replace(ctx context.Context, before flow.ActorAt, why string) error {
+func (s *seat) replace(ctx context.Context, before flow.ActorAt, a flow.ActorAnswer) error {
 	select {
 	case <-s.turn:
 	case <-ctx.Done():
@@ -160,22 +160,23 @@ func (s *seat) replace(ctx context.Context, before flow.ActorAt, why string) err
 	case again:
 		return nil
 	case !can:
-		return s.lose(why)
+		return s.lose(a)
 	}
-	return s.restore(ctx, why)
+	return s.restore(ctx, a.Why)
 }
 
-// lose notes that nobody can use the actor any more.
-func (s *seat) lose(why string) error {
-	err := s.error(phalanx.ErrLost, errors.New(why))
+// lose notes that nobody can use the actor any more. If a call has ended it, that is a failure of the task, and is counted; else an input was
+// lost.
+func (s *seat) lose(a flow.ActorAnswer) error {
+	err := s.error(phalanx.ErrLost, errors.New(a.Why))
 	s.life.mu.Lock()
 	s.lost = err
-	if s.from != nil {
+	if s.from != nil && a.End != flow.ActorCrashed {
 		note(&s.life.torn, []core.Blob{flow.BlobOf(s.life.a.uid, *s.from)})
 	}
 	at := s.at
 	s.life.mu.Unlock()
-	s.life.stage.tells(actors.ActorLost{UID: s.life.a.run, Actor: s.name, Of: s.kind, Node: at.Node, Why: why})
+	s.life.stage.tells(actors.ActorLost{UID: s.life.a.run, Actor: s.name, Of: s.kind, Node: at.Node, Why: a.Why})
 	return err
 }
 

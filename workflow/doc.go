@@ -41,8 +41,26 @@
 //
 // Reduce is a step that has the store combine arrays which tasks have made, where they are.
 //
-// Limit bounds how many attempts of some tasks run at once, in all runs and on all nodes. Actors
-// (ActorRef, Read, Snapshot) are checked, but no node moves or copies them yet.
+// Limit bounds how many attempts of some tasks run at once, in all runs and on all nodes.
+//
+// # Actors
+//
+// A task can keep state in memory from task to task, in actors. Actor declares a kind and Method its methods; a task makes actors
+// (ActorKind.Spawn), calls them wherever they live (ActorMethod.Call), and returns them as ActorRefs:
+//
+//	var (
+//		models = workflow.Actor("model", 1, newModel).Snapshots((*model).bytes, loadModel)
+//		fit    = workflow.Method(models, "fit", (*model).fit)                     // func(*model, workflow.ActorContext, Batch) (float64, error)
+//		score  = workflow.Method(models, "score", (*model).score).ReadOnly()
+//	)
+//
+//	func train(c workflow.Context, m workflow.ActorRef, b Batch) (workflow.ActorRef, error) {
+//		_, err := fit.Call(c, m, b)
+//		return m, err
+//	}
+//
+// A task that is bound to the output of a step writes its actors; with Read it only reads them. Snapshot, on the step that writes, has them
+// saved, so that they are restored when a node dies or a later attempt fails; without it the tasks that have made them run again.
 //
 // # Concurrency
 //

@@ -13,7 +13,7 @@ import (
 
 var (
 	actorRun  = core.UID{Ledger: 1, Epoch: 2, Index: 3}
-	actorNews = map[ActorEnd]string{ActorWorks: "works", ActorDone: "done", ActorFailed: "failed", ActorGone: "gone", ActorSilent: "silent"}
+	actorNews = map[ActorEnd]string{ActorWorks: "works", ActorDone: "done", ActorFailed: "failed", ActorCrashed: "crashed", ActorGone: "gone", ActorSilent: "silent"}
 )
 
 // byAttempt is the Prefix of an attempt of a task.
@@ -222,7 +222,7 @@ func TestActorHostEndsCalls(t *testing.T) {
 	s.does(ActorDied{ID: at.ID, Why: "it was not made"})
 	s.does(called(2, ActorMake, at, "", "k"), "kept, perform 2")
 	s.does(called(3, ActorMake, second, "", "k"), "perform 3")
-	s.does(ActorDied{ID: at.ID, Why: "it has panicked"}, "stop 2, 2 gone it has panicked")
+	s.does(ActorDied{ID: at.ID, Why: "it has panicked"}, "stop 2, 2 crashed it has panicked")
 	s.does(performed(2, ActorDone)) // too late
 	s.does(ActorsFreed{Runs: []core.Released{{Run: actorRun}}}, "drop, stop 3, 3 gone the run of the actor has ended")
 	s.does(called(4, ActorMake, at, "", "k"), "kept, perform 4")

@@ -143,7 +143,7 @@ func (h *ActorHost) Step(ev ActorHostEvent) []ActorHostEffect {
 		}
 	case ActorDied:
 		h.actors.Gone(ev.ID)
-		h.gone(ev.ID, ev.Why)
+		h.gone(ev.ID, ActorCrashed, ev.Why)
 	case ActorsFreed:
 		for _, id := range h.actors.Free(ev.Runs) {
 			h.drop(id, "the run of the actor has ended")
@@ -307,14 +307,14 @@ func (h *ActorHost) ended(from phalanx.NodeID, c *hostedCall, number uint64) boo
 func (h *ActorHost) drop(id, why string) {
 	h.actors.Gone(id)
 	h.out = append(h.out, ActorDrop{id})
-	h.gone(id, why)
+	h.gone(id, ActorGone, why)
 }
 
 // gone ends the calls of an actor that is no more.
-func (h *ActorHost) gone(id, why string) {
+func (h *ActorHost) gone(id string, end ActorEnd, why string) {
 	for _, at := range slices.Clone(h.open[id]) {
 		h.out = append(h.out, ActorStop(at))
-		h.answer(at.From, h.call(at.From, at.Number), ActorAnswer{Number: at.Number, End: ActorGone, Why: why})
+		h.answer(at.From, h.call(at.From, at.Number), ActorAnswer{Number: at.Number, End: end, Why: why})
 	}
 }
 

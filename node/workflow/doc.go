@@ -5,6 +5,8 @@
 //     what is written, and answers the requests of clients;
 //   - Member is an executor that fetches recorded outputs which are too many for an order;
 //   - Caller has the calls of this node's clients reach the node that leads, and repeats them;
+//   - ActorCaller has the calls of this node's attempts reach the nodes on which actors live, and ActorHost answers those to the
+//     actors here, each once and only at the version that it names;
 //   - Restorer has the objects of checkpoints put again by nodes that have these;
 //   - Cut and Joiner take letters apart that are too long for one message, and put them together.
 //
