@@ -81,6 +81,9 @@ func actorSays(number uint64, end ActorEnd) ActorAnswered {
 func TestActorCallIsRepeated(t *testing.T) {
 	s := actorCallsAt(t)
 	s.does(askActor(5, "b"), "call 5 on b below 5")
+	if !s.c.Busy() {
+		t.Error("no call goes on")
+	}
 	s.due("call 5 on b below 5")
 	s.does(askActor(6, "b"), "call 6 on b below 5")
 	s.does(ActorAnswered{From: "a", Answer: ActorAnswer{Number: 5, End: ActorDone}}) // it was not asked
@@ -90,7 +93,7 @@ func TestActorCallIsRepeated(t *testing.T) {
 	s.does(actorSays(7, ActorDone), "ended 7 done")
 	s.does(actorSays(6, ActorFailed), "ended 6 failed")
 	s.due("over 0 below 8")
-	if at, ok := s.c.Due(); ok {
+	if at, ok := s.c.Due(); ok || s.c.Busy() {
 		t.Errorf("something is due at %v", at)
 	}
 }
@@ -173,7 +176,13 @@ func TestActorHostCarriesOutOnce(t *testing.T) {
 	s, at := actorHostOf(t), actorOn("b")
 	s.does(called(1, ActorMake, at, "", "k"), "perform 1")
 	s.does(called(1, ActorMake, at, "", "k"), "1 works")
+	if !s.h.Busy() {
+		t.Error("no call goes on")
+	}
 	s.does(performed(1, ActorDone), "1 done")
+	if s.h.Busy() {
+		t.Error("a call goes on that has ended")
+	}
 	s.does(called(1, ActorMake, at, "", "k"), "1 done")
 	s.does(called(2, ActorDo, at, byAttempt("1", 2), "m"), "perform 2")
 	s.does(performed(2, ActorFailed), "2 failed")

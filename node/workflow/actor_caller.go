@@ -103,6 +103,9 @@ func (c *ActorCaller) Due() (at time.Duration, ok bool) {
 	return at, ok
 }
 
+// Busy reports whether calls go on.
+func (c *ActorCaller) Busy() bool { return len(c.calls) > 0 }
+
 // Step takes an event and returns what the host must do, in that order.
 func (c *ActorCaller) Step(now time.Duration, ev ActorCallerEvent) []ActorCallerEffect {
 	c.now = max(c.now, now)

@@ -116,6 +116,9 @@ func NewActorHost(self phalanx.NodeID) *ActorHost {
 // Runs returns of which runs the node has actors.
 func (h *ActorHost) Runs() []core.UID { return h.actors.Runs() }
 
+// Busy reports whether an actor of the node does what a call asks for.
+func (h *ActorHost) Busy() bool { return len(h.open) > 0 }
+
 // Step takes an event and returns what the host must do, in that order.
 func (h *ActorHost) Step(ev ActorHostEvent) []ActorHostEffect {
 	switch ev := ev.(type) {
