@@ -8,8 +8,9 @@ import (
 )
 
 // ActorRef is an actor, at one version, that tasks make and pass on (workflow specification 1.4). A task that is given one writes
-// the actor, which makes the next version; a task that gets it by Read only reads. Check knows the rules of actors; no node
-// runs such workflows yet.
+// the actor, which makes the next version; a task that gets it by Read only reads. A task that returns an ActorRef needs NoEffect
+// or an Undo, since a repeat under its key would make another actor, and is not Deterministic. Check knows the rules of actors; no
+// node runs such workflows yet.
 type ActorRef struct {
 	name    string
 	version uint64

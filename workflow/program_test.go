@@ -22,6 +22,8 @@ func TestCheckOfEventsExpansionsAndActors(t *testing.T) {
 	both := workflow.Func2("both", 1, func(workflow.Context, int, int) (int, error) { return 0, nil }).With(workflow.NoEffect)
 	wait := workflow.Do1("wait", 1, func(workflow.Context, string) error { return nil })
 	more := workflow.Expand0("more", 1, func(workflow.Context) (workflow.Step[int], error) { return workflow.Step[int]{}, nil })
+	bare := workflow.Func0("bare", 1, func(workflow.Context) (workflow.ActorRef, error) { return workflow.ActorRef{}, nil })
+	undone := bare.Undo(func(workflow.Context) error { return nil })
 	a := actor.Bind()
 	saved := a.With(workflow.Snapshot)
 	for _, c := range []struct {
@@ -41,6 +43,10 @@ func TestCheckOfEventsExpansionsAndActors(t *testing.T) {
 		{both.Bind(look.Bind(workflow.Read(a)), look.Bind(workflow.Read(train.Bind(a)))), "actors: look reads the version of actor, which train moves away"},
 		{both.Bind(look.Bind(train.Bind(a)), look.Bind(train.Bind(a))), "write the same version, that of actor"},
 		{train.Bind(a), "actors: the result train holds an actor, whose version is not saved: Snapshot train"},
+		{look.Bind(bare.Bind()), "actors: bare has an idempotent effect, and its output holds an actor: a repeat under its key makes another actor: declare bare NoEffect, give it an Undo, or have"},
+		{look.Bind(actor.Compensate(func(workflow.Context, workflow.ActorRef) error { return nil }).Bind()), "actors: actor has a compensation and no undo, and its output holds an actor"},
+		{look.Bind(undone.Bind()), ""},
+		{look.Bind(actor.With(workflow.Deterministic).Bind()), "deterministic: actor is declared Deterministic, and its output holds an actor"},
 		{grad.Bind().With(workflow.Snapshot), "actors: grad has a snapshot, and its output holds no actor"},
 		{workflow.After(grad.Bind(), workflow.Sleep(200*365*24*time.Hour)), "shape: sleep sleeps 1752000h0m0s: sleep for 876000h0m0s at most"},
 	} {

@@ -161,6 +161,8 @@ var inControllers = []Mistake{
 		"protocol/workflow/scope.go", "	if x.saves(s.owner) { // outsiders", "	if false { // outsiders"),
 	mistake(Tests, "a task that has returned a graph has ended with its result",
 		"protocol/workflow/scope.go", "if had == (s.rest == 0) {", "if _ = had; v != s.result() {"),
+	mistake(Tests, "a repeat under a key makes another actor",
+		"protocol/workflow/actors.go", "case t.Actor && t.Effect == Idempotent:", "case false:"),
 	mistake(Tests, "a task reads a version that moves away",
 		"protocol/workflow/actors.go", "ok && w != v && !s.saves(p) {", "ok && w != v && false {"),
 	mistake(Tests, "a lost output is made again with another effect",

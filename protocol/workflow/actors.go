@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// actors checks who writes the versions of actors (workflow specification 1.4, Checks: Actors). Cycles of readers and writers
-// are found with those of the rule Settle.
+// actors checks who makes and writes the versions of actors (workflow specification 1.4, Checks: Actors). A task whose output
+// is made again under its key has to make the same bytes, so it makes no actor. Cycles of readers and writers are found with
+// those of the rule Settle.
 func (s shape) actors() *CheckError {
 	writer := map[int]int{}
 	for v := range s.Tasks {
@@ -21,6 +22,10 @@ func (s shape) actors() *CheckError {
 			return refuse(name+" waits, and its output holds an actor", "have a task behind it make the actor")
 		case t.Expands && (t.Actor || len(t.Writes) > 0):
 			return refuse(name+" returns a graph, and makes or writes an actor", "have tasks of the graph make what they write")
+		case t.Actor && t.Effect == Idempotent:
+			return refuse(name+" has an idempotent effect, and its output holds an actor: a repeat under its key makes another actor", s.insteadOfKeys(v))
+		case t.Actor && t.Compensates && t.Effect == None:
+			return refuse(name+" has a compensation and no undo, and its output holds an actor: a repeat for the compensation makes another actor", s.insteadOfKeys(v))
 		case t.Actor && !t.Snapshot && s.sink[v] && !s.loose:
 			return refuse("the result "+name+" holds an actor, whose version is not saved", "Snapshot "+name+", or have a task read it")
 		}
@@ -45,6 +50,15 @@ func (s shape) actors() *CheckError {
 		}
 	}
 	return nil
+}
+
+// insteadOfKeys returns the ways out for a task that makes an actor and is repeated under its key.
+func (s shape) insteadOfKeys(v int) string {
+	fix := "have a task behind it make the actor"
+	if s.Tasks[v].Compensates {
+		return "give " + s.name(v) + " an Undo, or " + fix
+	}
+	return "declare " + s.name(v) + " NoEffect, give it an Undo, or " + fix
 }
 
 // move notes that an attempt of v begins: the versions that it writes are where it is, and nowhere else.

@@ -20,7 +20,17 @@ func TestActors(t *testing.T) {
 		{"a actor; b < a*; c < b*", "", "", "actors: c writes an actor of task 1, which it does not read or which makes none: have it read a task that makes one"},
 		{"e actor,sleep; a < e", "", "", "actors: e waits, and its output holds an actor: have a task behind it make the actor"},
 		{"a actor; e expands < a*", "", "", "actors: e returns a graph, and makes or writes an actor: have tasks of the graph make what they write"},
-		{"train nd,actor; export! < train", "", "", "cut: export has an effect, and depends on train, which has no checkpoint and is not deterministic (train → export): Snapshot train, or declare export NoEffect, or declare train Deterministic if that is so"},
+		{"train actor; export! < train", "", "", "cut: export has an effect, and depends on train, which has no checkpoint and is not deterministic (train → export): Snapshot train, or declare export NoEffect"},
+		{"a! actor; r < a", "", "", "actors: a has an idempotent effect, and its output holds an actor: a repeat under its key makes another actor: declare a NoEffect, give it an Undo, or have a task behind it make the actor"},
+		{"a! snap", "", "", "actors: a has an idempotent effect, and its output holds an actor: a repeat under its key makes another actor: declare a NoEffect, give it an Undo, or have a task behind it make the actor"},
+		{"a actor; w! snap < a*", "", "", "actors: w has an idempotent effect, and its output holds an actor: a repeat under its key makes another actor: declare w NoEffect, give it an Undo, or have a task behind it make the actor"},
+		{"a! snap,comp", "", "", "actors: a has an idempotent effect, and its output holds an actor: a repeat under its key makes another actor: give a an Undo, or have a task behind it make the actor"},
+		{"a snap,comp", "", "", "actors: a has a compensation and no undo, and its output holds an actor: a repeat for the compensation makes another actor: give a an Undo, or have a task behind it make the actor"},
+		{"a u,actor,comp; r < a", "", "", "compensate: a has an undo, and a compensation that needs its output, which is not saved: Snapshot a, or give it either an undo or a compensation"},
+		{"a actor,caught; r < a", "", "", "catch: the error of a is caught and not saved, so that another attempt could end well: Snapshot a"},
+		{"a! nd; w snap < a", "w", "", ""},
+		{"a snap; w! < a*", "w", "a", ""},
+		{"a u,snap; w u,snap,comp < a*", "w", "a", ""},
 	} {
 		g := parse(t, c.graph)
 		e, err := Check(g)
@@ -65,9 +75,8 @@ func TestAWriterFails(t *testing.T) {
 		graph string
 		again string // what runs after T3 has failed
 	}{
-		{"T1 snap,nd; T2 snap,nd < T1*; T3 snap,nd < T2*", "T3 do"},
-		{"T1 snap,nd; T2 actor,nd < T1*; T3 snap,nd < T2*", "T2 do"},
-		{"T1 actor,nd; T2 actor,nd < T1*; T3 snap,nd < T2*", "T1 do"},
+		{"T1 snap; T2 snap < T1*; T3 snap < T2*", "T3 do"},
+		{"T1 snap; T2 actor < T1*; T3 snap < T2*", "T2 do"},
 		{"T1 actor; T2 actor < T1*; T3 snap < T2*", "T1 do"},
 	} {
 		h := host(t, c.graph)
@@ -85,7 +94,7 @@ func TestAWriterFails(t *testing.T) {
 
 // A writer that fails is given up after its retries, although each time it is dropped with its version.
 func TestAWriterIsGivenUp(t *testing.T) {
-	h := host(t, "a actor,nd; w snap,nd < a*")
+	h := host(t, "a actor; w snap < a*")
 	for range 4 {
 		h.end("a do", Outcome{})
 		h.end("w do", Outcome{Failed: "it crashes"})
@@ -98,7 +107,7 @@ func TestAWriterIsGivenUp(t *testing.T) {
 
 // While a writer goes on nobody looks for the version that it has; the next controller neither.
 func TestAWriterHasItsVersion(t *testing.T) {
-	h := host(t, "a actor,nd; b nd; w snap,nd < a*; c < b")
+	h := host(t, "a actor; b nd; w snap < a*; c < b")
 	h.end("a do", Outcome{})
 	h.end("b do", Outcome{})
 	h.step(0, Gone{Task: 1}) // so that it looks

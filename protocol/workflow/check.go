@@ -77,20 +77,14 @@ func (s shape) waiting() *CheckError {
 	return nil
 }
 
-// deterministic checks that no task promises the same bytes whose output is a signal, or shows in which order its
-// inputs arrive (specification, Checks: Deterministic).
+// deterministic checks that no task promises the same bytes whose output cannot be the same each time (specification,
+// Checks: Deterministic).
 func (s shape) deterministic() *CheckError {
 	for v := range s.Tasks {
-		t := &s.Tasks[v]
-		if !t.Deterministic || !t.Arrival && t.Event == "" {
-			continue
+		if why := s.Tasks[v].varies(); s.Tasks[v].Deterministic && why != "" {
+			return &CheckError{Rule: Deterministic, Path: []string{s.name(v)}, Why: s.name(v) + " is declared Deterministic, and its output " + why,
+				Fix: "do not declare " + s.name(v) + " Deterministic"}
 		}
-		why := "its output shows in which order its inputs arrive"
-		if t.Event != "" {
-			why = "its output is a signal"
-		}
-		return &CheckError{Rule: Deterministic, Path: []string{s.name(v)}, Why: s.name(v) + " is declared Deterministic, and " + why,
-			Fix: "do not declare " + s.name(v) + " Deterministic"}
 	}
 	return nil
 }
@@ -101,7 +95,7 @@ func (s shape) compensations() *CheckError {
 	for v := range s.Tasks {
 		if t, name := &s.Tasks[v], s.name(v); t.Compensates && t.Effect == Undo && !s.saves(v) {
 			return &CheckError{Rule: Compensate, Path: []string{name}, Why: name + " has an undo, and a compensation that needs its output, which is not saved",
-				Fix: "checkpoint " + name + ", or give it either an undo or a compensation"}
+				Fix: s.toSave(v) + ", or give it either an undo or a compensation"}
 		}
 	}
 	return nil
@@ -112,7 +106,7 @@ func (s shape) catches() *CheckError {
 	for v := range s.Tasks {
 		if s.Tasks[v].Caught && !s.saves(v) {
 			return &CheckError{Rule: Catch, Path: []string{s.name(v)}, Why: "the error of " + s.name(v) + " is caught and not saved, so that another attempt could end well",
-				Fix: "checkpoint " + s.name(v)}
+				Fix: s.toSave(v)}
 		}
 	}
 	return nil

@@ -72,6 +72,7 @@ func TestGraphsThatAreNone(t *testing.T) {
 		{"a caught error without checkpoint", Graph{Tasks: []Task{{Name: "e", Caught: true, Checkpoint: Off}, {Reads: []int{0}}}}, "the error of e is caught and not saved"},
 		{"a compensation without output", Graph{Tasks: []Task{{Name: "pay", Effect: Undo, Compensates: true, Checkpoint: Off}, {Reads: []int{0}}}}, "pay has an undo, and a compensation that needs its output"},
 		{"a deterministic race", Graph{Tasks: []Task{{Name: "race", Arrival: true, Deterministic: true}}}, "race is declared Deterministic, and its output shows"},
+		{"a deterministic actor", Graph{Tasks: []Task{{Name: "spawn", Actor: true, Snapshot: true, Effect: None, Deterministic: true}}}, "deterministic: spawn is declared Deterministic, and its output holds an actor, which lives at another place each time: do not"},
 	} {
 		_, err := Check(&c.g)
 		var refused *CheckError

@@ -27,11 +27,11 @@ const (
 
 	Compensate Rule = "compensate" // a compensation has the output of its task
 
-	Actors Rule = "actors" // a version of an actor has one writer, and its readers come before that
+	Actors Rule = "actors" // a version of an actor is made once and has one writer, and its readers come before that
 
 	Expand Rule = "expand" // what a graph may hold that a task returns
 
-	Deterministic Rule = "deterministic" // what shows in which order something arrives is not deterministic
+	Deterministic Rule = "deterministic" // an actor, a signal, and what shows in which order something arrives are not deterministic
 )
 
 func (e *CheckError) Error() string {

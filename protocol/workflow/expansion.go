@@ -31,6 +31,9 @@ func (s shape) expansionOf(parent *Task) *CheckError {
 			return refuse(v, fmt.Sprintf("the graph that %s returns has several results, as nobody reads %s", parent.Name, name), "return one task that reads, or comes after, all others")
 		case v == last && t.Actor:
 			return refuse(v, fmt.Sprintf("the result %s of the graph that %s returns holds an actor", name, parent.Name), "have a task of the graph read it")
+		case parent.Deterministic && t.varies() != "":
+			return refuse(v, fmt.Sprintf("%s is declared Deterministic, and returns %s, whose output %s", parent.Name, name, t.varies()),
+				fmt.Sprintf("do not declare %s Deterministic", parent.Name))
 		case parent.Deterministic && t.differs():
 			return refuse(v, fmt.Sprintf("%s is declared Deterministic, and returns %s, which is not", parent.Name, name),
 				fmt.Sprintf("declare %s Deterministic if that is so, or do not declare %s Deterministic", name, parent.Name))

@@ -70,6 +70,19 @@ func (t *Task) Irreversible() bool { return t.Effect == Idempotent }
 // is caught counts as one.
 func (t *Task) differs() bool { return !t.Deterministic && t.Sleep == 0 || t.Caught }
 
+// varies says why the output of a task is not the same each time, whatever its author promises; "": it can be.
+func (t *Task) varies() string {
+	switch {
+	case t.Event != "":
+		return "is a signal"
+	case t.Actor:
+		return "holds an actor, which lives at another place each time"
+	case t.Arrival:
+		return "shows in which order its inputs arrive"
+	}
+	return ""
+}
+
 // acts reports whether outsiders see something of a task, or of what makes up for it.
 func (t *Task) acts() bool { return t.Effect != None || t.Compensates }
 

@@ -42,9 +42,9 @@ func parse(t testing.TB, text string) *Graph {
 				case "expands":
 					task.Expands = true
 				case "actor":
-					task.Actor = true
+					task.Actor, task.Deterministic = true, false
 				case "snap":
-					task.Actor, task.Snapshot = true, true
+					task.Actor, task.Snapshot, task.Deterministic = true, true, false
 				case "event":
 					task.Event, task.Deterministic = task.Name, false
 				case "sleep":

@@ -253,7 +253,7 @@ func (s *stage) expand(o *Outcome, answer uint64) bool {
 				last.After = append(last.After, v)
 			}
 		}
-		if saved {
+		if saved && !parent.Deterministic {
 			actors(r, g)
 			last.Actor, last.Snapshot = false, false
 		}

@@ -161,6 +161,9 @@ func (s *stage) send() {
 
 func (s *stage) dispatch(d Dispatch) {
 	j := &job{d: d}
+	if s.run.x.Tasks[d.Task].Actor && d.Kind == Remake {
+		s.fail("%d makes its output again, which holds an actor", d.Task)
+	}
 	if s.run.x.Tasks[d.Task].Effect != None && d.Kind == Do && !s.recorded(d) {
 		s.fail("(9) task %d begins before its record is durable", d.Task)
 	}
@@ -216,8 +219,11 @@ func actors(r *rand.Rand, g *Graph) {
 		if r.IntN(4) > 0 || t.waits() || t.Expands || t.Caught {
 			continue
 		}
-		t.Actor, t.Snapshot = true, sink[p] || r.IntN(2) == 0
-		t.Compensates = t.Compensates && t.Snapshot
+		t.Actor, t.Snapshot, t.Deterministic = true, sink[p] || r.IntN(2) == 0, false
+		if t.Effect == Idempotent { // its key would make another actor
+			t.Effect = []Effect{None, Undo}[r.IntN(2)]
+		}
+		t.Compensates = t.Compensates && t.Snapshot && t.Effect == Undo
 		for w := p + 1; w < len(g.Tasks); w++ {
 			if c := &g.Tasks[w]; slices.Contains(c.Reads, p) && !c.Expands && !c.waits() && r.IntN(2) == 0 {
 				c.Writes = append(c.Writes, p)
@@ -225,6 +231,23 @@ func actors(r *rand.Rand, g *Graph) {
 			}
 		}
 	}
+}
+
+// withActors is actors, tried until Check accepts the graph and a task of it writes an actor. It gives up after a few tries.
+func withActors(r *rand.Rand, g *Graph) {
+	plain, found := g.Tasks, g.Tasks
+	for range 10 {
+		g.Tasks = slices.Clone(plain)
+		actors(r, g)
+		if _, err := Check(g); err != nil {
+			continue
+		}
+		found = g.Tasks
+		if slices.ContainsFunc(found, func(t Task) bool { return len(t.Writes) > 0 }) {
+			return
+		}
+	}
+	g.Tasks = found
 }
 
 // place returns where the checkpoint of a task is.
@@ -325,7 +348,7 @@ func newStage(t *testing.T, seed uint64, met map[string]int) *stage {
 		s.vary(r, &g.Tasks[v])
 	}
 	if r.IntN(2) == 0 {
-		actors(r, g)
+		withActors(r, g)
 	}
 	if _, err := Check(g); err != nil {
 		return nil

@@ -18,7 +18,7 @@ type ways struct {
 func (w *ways) calm(s shape, v int) {
 	t := &s.Tasks[v]
 	switch {
-	case t.Caught || t.Arrival || t.waits() || s.grows(v):
+	case t.Caught || t.varies() != "" || t.waits() || s.grows(v):
 	case t.Effect != Undo:
 		add(&w.deterministic, v)
 	case t.Deterministic:
@@ -31,6 +31,12 @@ func add(to *[]int, v int) {
 	if !slices.Contains(*to, v) {
 		*to = append(*to, v)
 	}
+}
+
+// toSave is the way out that has the output of a task saved.
+func (s shape) toSave(v int) string {
+	w := ways{checkpoint: []int{v}}
+	return w.text(s)
 }
 
 func (w *ways) text(s shape) string { return strings.Join(w.texts(s), ", or ") }

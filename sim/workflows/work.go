@@ -103,6 +103,9 @@ func (s *service) someGraph() *messages.Graph {
 		if actors && r.IntN(2) == 0 {
 			c.Actors, c.Snapshot, c.Deterministic, caught[v] = true, r.IntN(2) == 0, false, false
 		}
+		if c.Actors && c.Effect == core.Idempotent { // its key would make another actor
+			c.Effect, c.Compensates = core.None, false
+		}
 		if actors && r.IntN(2) == 0 { // an effect waits for all that has no snapshot
 			c.Effect, c.Compensates = core.None, false
 		}
