@@ -256,6 +256,32 @@ func TestActorHostIsFull(t *testing.T) {
 	s.does(full, fmt.Sprint("perform ", n))
 }
 
+// A node that is full of answers takes the oldest call of each node: what it keeps is of later ones, and waits for that.
+func TestActorHostIsFullOfAnswers(t *testing.T) {
+	s, at := actorHostOf(t), actorOn("b")
+	s.does(called(1, ActorMake, at, "", "k"), "perform 1")
+	s.does(performed(1, ActorDone), "1 done")
+	for n := uint64(3); s.h.bytes+callBytes <= mostActorBytes; n++ { // call 2 is late
+		s.h.Step(ActorCalled{From: "a", Call: ActorCall{Number: n, Below: 2, Actor: at, Name: "m"}})
+		s.h.Step(ActorPerformed{From: "a", Answer: ActorAnswer{Number: n, End: ActorDone, Bytes: make([]byte, MaxActorBytes)}})
+	}
+	s.does(ActorCalled{From: "c", Call: ActorCall{Number: 2, Below: 1, Actor: at, Name: "m"}}, "2 works")
+	s.does(ActorCalled{From: "a", Call: ActorCall{Number: 2, Below: 2, Actor: at, Name: "m"}}, "perform 2")
+}
+
+// A call for which nobody waits is stopped, although one that was made later has come before it and goes on.
+func TestActorHostStopsCallsInAnyOrder(t *testing.T) {
+	s, at := actorHostOf(t), actorOn("b")
+	s.does(called(1, ActorMake, at, "", "k"), "perform 1")
+	s.does(performed(1, ActorDone), "1 done")
+	s.does(called(7, ActorDo, at, "", "m"), "perform 7")
+	s.does(called(5, ActorDo, at, "", "m"), "perform 5")
+	s.does(ActorLeft{From: "a", Over: ActorOver{Number: 5, Below: 7}}, "stop 5")
+	if of := s.h.callers["a"]; len(of.calls) != 1 || len(of.order) != 1 {
+		t.Errorf("%v is kept of %v", of.order, of.calls)
+	}
+}
+
 // However many letters are lost, late or doubled: each call ends once, and is carried out once if it ends well.
 func TestActorCallsOverABadLink(t *testing.T) {
 	for seed := range uint64(300) {

@@ -26,7 +26,7 @@ type ActorHost struct {
 type actorCallsOf struct {
 	below uint64 // all with lower numbers are over
 	calls map[uint64]*hostedCall
-	order []uint64 // the numbers of calls, as they came
+	order []uint64 // the numbers of calls, sorted
 }
 
 type actorCallID struct {
@@ -41,7 +41,8 @@ type hostedCall struct {
 	answer *ActorAnswer // nil: it goes on
 }
 
-// mostActorBytes bounds what an ActorHost keeps of calls; further ones are taken when some have ended.
+// mostActorBytes bounds what an ActorHost keeps of calls; further ones are taken when some have ended. The oldest call of a node is
+// always taken: until it has ended the answers to all later ones are kept.
 const mostActorBytes = 64 << 20
 
 // callBytes is about what a call costs beside its argument and its answer.
@@ -176,7 +177,7 @@ func (h *ActorHost) called(from phalanx.NodeID, m ActorCall) {
 	case c != nil && c.answer != nil:
 		h.out = append(h.out, ActorReply{from, *c.answer})
 		return
-	case c != nil, h.bytes > 0 && h.bytes+callBytes+len(m.Bytes) > mostActorBytes:
+	case c != nil, m.Number > m.Below && h.bytes+callBytes+len(m.Bytes) > mostActorBytes:
 		h.out = append(h.out, ActorReply{from, ActorAnswer{Number: m.Number, End: ActorWorks}})
 		return
 	}
@@ -186,7 +187,8 @@ func (h *ActorHost) called(from phalanx.NodeID, m ActorCall) {
 // note keeps a call, so that copies of it are known.
 func (h *ActorHost) note(of *actorCallsOf, number uint64, actor string, bytes int) *hostedCall {
 	c := &hostedCall{actor: actor, bytes: callBytes + bytes}
-	of.calls[number], of.order = c, append(of.order, number)
+	at, _ := slices.BinarySearch(of.order, number)
+	of.calls[number], of.order = c, slices.Insert(of.order, at, number)
 	h.bytes += c.bytes
 	return c
 }
