@@ -126,6 +126,10 @@ func (h *host) carryOut(i *instance, c flow.ActorCall, end func(flow.ActorAnswer
 		}
 	case flow.ActorDo:
 		h.isAt(i, c, c.Actor)
+		if !h.calm && h.R.IntN(30) == 0 {
+			fails("the actor says that it failed")
+			return
+		}
 		was := stateBytes(i.state)
 		if c.Name == writeState {
 			i.state = binary.BigEndian.Uint64(c.Bytes)
