@@ -25,7 +25,7 @@ type actorAsk struct {
 // noActors begins an incarnation: the actors of the one before are gone, and so are its calls.
 func (h *host) noActors(self phalanx.NodeID) {
 	h.actorCaller, h.calling = flow.NewActorCaller(), map[uint64]*actorAsk{}
-	h.actorHost, h.instances, h.stopped = flow.NewActorHost(self), map[string]*instance{}, map[actorCallOf]bool{}
+	h.actorHost, h.instances, h.queued = flow.NewActorHost(self), map[string]*instance{}, map[actorCallOf]bool{}
 }
 
 // askActor calls an actor, and returns the number of the call.
@@ -90,7 +90,9 @@ func (h *host) actorsHere(ev flow.ActorHostEvent) {
 			h.perform(e)
 		case flow.ActorStop:
 			h.Met("workflow: actor call withdrawn")
-			h.stopped[actorCallOf{e.From, e.Number}] = true
+			if _, waits := h.queued[actorCallOf{e.From, e.Number}]; waits {
+				h.queued[actorCallOf{e.From, e.Number}] = true
+			}
 		case flow.ActorReply:
 			h.send(e.To, e.Answer)
 		case flow.ActorDrop:
@@ -117,7 +119,7 @@ func (h *host) actorsLeft() string {
 	switch runs := h.actorHost.Runs(); {
 	case h.actorCaller.Busy() || len(h.calling) > 0:
 		return fmt.Sprintf("%d calls of %s to actors have not ended", len(h.calling), h.p.Name())
-	case h.actorHost.Busy() || len(h.stopped) > 0:
+	case h.actorHost.Busy() || len(h.queued) > 0:
 		return "an actor on " + h.p.Name() + " does what a call asks for"
 	case runs == nil && len(h.instances) > 0:
 		return fmt.Sprintf("%d actors on %s go on that nobody knows of", len(h.instances), h.p.Name())

@@ -48,7 +48,7 @@ func (a *attempt) made(ev core.AttemptEnded, answer uint64, refs []flow.Ref) cor
 			ev.Output, b = holding(answer, a.holds, refs)
 			if h.Alone && !h.calm && h.R.IntN(4) == 0 {
 				h.later(h.Upto(200*ms), func() {
-					if h.Crash(h.p) {
+					if p := h.Find(a.holds.Node); p != nil && h.Crash(p) {
 						h.Met("fault: crash of a node that has an actor")
 					}
 				})

@@ -54,17 +54,22 @@ func (h *host) perform(e flow.ActorPerform) {
 	if i == nil {
 		h.Fail("(8) %s is asked for %+v, and does not have the actor", h.p.Name(), c)
 	}
+	if h.R.IntN(200) == 0 && !h.calm {
+		h.Met("fault: node takes no calls to its actors for a while")
+		h.deaf = h.Now() + h.Upto(20*time.Second)
+	}
 	takes := h.Upto(10 * ms)
 	if h.R.IntN(10) == 0 && !h.calm {
 		takes += h.Upto(1500 * ms)
 	}
+	h.queued[call] = false
 	i.until = max(i.until, h.Now()) + takes
 	h.later(i.until-h.Now(), func() {
 		if life != h.life {
 			return
 		}
-		stops := h.stopped[call] && h.R.IntN(2) == 0
-		delete(h.stopped, call)
+		stops := h.queued[call] && h.R.IntN(2) == 0
+		delete(h.queued, call)
 		end := func(a flow.ActorAnswer) {
 			if life != h.life || i.over {
 				return

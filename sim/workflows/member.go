@@ -91,7 +91,9 @@ func (h *host) heard(from phalanx.NodeID, letter any) {
 	case flow.These:
 		h.copy(flow.Counted{From: from, These: m})
 	case flow.ActorCall:
-		h.actorsHere(flow.ActorCalled{From: from, Call: m})
+		if h.Now() >= h.deaf {
+			h.actorsHere(flow.ActorCalled{From: from, Call: m})
+		}
 	case flow.ActorOver:
 		h.actorsHere(flow.ActorLeft{From: from, Over: m})
 	case flow.ActorAnswer:

@@ -73,7 +73,8 @@ type host struct {
 	calling     map[uint64]*actorAsk // calls to actors that have not ended
 	actorHost   *flow.ActorHost      // of that incarnation
 	instances   map[string]*instance // of its actors
-	stopped     map[actorCallOf]bool // nobody waits for these calls to its actors
+	queued      map[actorCallOf]bool // calls that actors have not begun to carry out; true: nobody waits for it
+	deaf        time.Duration        // until then it takes no calls to its actors
 	restorer    *flow.Restorer
 	wishes      map[uint64]func(flow.Granted)
 	laid        map[uint64]phalanx.ObjectID // objects of checkpoints that others copy
