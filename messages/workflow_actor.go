@@ -64,7 +64,7 @@ func (f *fields) actorAt(a flow.ActorAt) flow.ActorAt {
 
 func fromActorCall(c flow.ActorCall) *WorkflowActorCall {
 	return &WorkflowActorCall{Number: c.Number, Below: c.Below, Deed: uint32(c.Deed), Id: c.Actor.ID, Made: c.Actor.By, Version: c.Actor.Version,
-		By: c.By, Name: c.Name, Bytes: c.Bytes, Large: fromLarge(c.Large), Object: string(c.Object)}
+		By: c.By, Name: c.Name, As: c.As, Bytes: c.Bytes, Large: fromLarge(c.Large), Object: string(c.Object)}
 }
 
 // actorCall reads a call. The actor is on the node that gets it.
@@ -72,7 +72,7 @@ func (f *fields) actorCall(c *WorkflowActorCall, to phalanx.NodeID) flow.ActorCa
 	m := flow.ActorCall{Number: c.GetNumber(), Below: c.GetBelow(), Deed: flow.ActorDeed(c.GetDeed()),
 		Actor: f.actorAt(flow.ActorAt{Node: to, ID: c.GetId(), By: c.GetMade(), Version: c.GetVersion()}),
 		By:    f.text("actor_call.by", c.GetBy(), mostActorID), Name: f.text("actor_call.name", c.GetName(), mostActorName),
-		Bytes: c.GetBytes(), Large: f.large("actor_call.large", c.GetLarge()), Object: f.maybeObject("actor_call.object", c.GetObject())}
+		As: f.text("actor_call.as", c.GetAs(), mostActorName), Bytes: c.GetBytes(), Large: f.large("actor_call.large", c.GetLarge()), Object: f.maybeObject("actor_call.object", c.GetObject())}
 	if c.GetDeed() > uint32(flow.ActorDiscard) {
 		f.bad("actor_call.deed", "the value %d is not known", c.GetDeed())
 	}

@@ -3751,6 +3751,7 @@ type WorkflowActorCall struct {
 	Bytes         []byte                 `protobuf:"bytes,9,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	Large         *WorkflowRef           `protobuf:"bytes,10,opt,name=large,proto3" json:"large,omitempty"`
 	Object        string                 `protobuf:"bytes,11,opt,name=object,proto3" json:"object,omitempty"`
+	As            string                 `protobuf:"bytes,12,opt,name=as,proto3" json:"as,omitempty"` // the name of the actor
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3858,6 +3859,13 @@ func (x *WorkflowActorCall) GetLarge() *WorkflowRef {
 func (x *WorkflowActorCall) GetObject() string {
 	if x != nil {
 		return x.Object
+	}
+	return ""
+}
+
+func (x *WorkflowActorCall) GetAs() string {
+	if x != nil {
+		return x.As
 	}
 	return ""
 }
@@ -4268,7 +4276,7 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\rWorkflowThese\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04disk\x18\x02 \x01(\tR\x04disk\x12\x16\n" +
-	"\x06places\x18\x03 \x03(\tR\x06places\"\x91\x02\n" +
+	"\x06places\x18\x03 \x03(\tR\x06places\"\xa1\x02\n" +
 	"\x11WorkflowActorCall\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x14\n" +
 	"\x05below\x18\x02 \x01(\x04R\x05below\x12\x12\n" +
@@ -4281,7 +4289,8 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x05bytes\x18\t \x01(\fR\x05bytes\x12*\n" +
 	"\x05large\x18\n" +
 	" \x01(\v2\x14.phalanx.WorkflowRefR\x05large\x12\x16\n" +
-	"\x06object\x18\v \x01(\tR\x06object\"\x93\x01\n" +
+	"\x06object\x18\v \x01(\tR\x06object\x12\x0e\n" +
+	"\x02as\x18\f \x01(\tR\x02as\"\x93\x01\n" +
 	"\x13WorkflowActorAnswer\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\rR\x03end\x12\x10\n" +

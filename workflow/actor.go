@@ -2,54 +2,71 @@ package workflow
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"unicode/utf8"
+
+	"github.com/phalanx-go/phalanx/messages"
+	flow "github.com/phalanx-go/phalanx/node/workflow"
 )
 
-// ActorRef is an actor, at one version, that tasks make and pass on (workflow specification 1.4). A task that is given one writes
-// the actor, which makes the next version; a task that gets it by Read only reads. A task that returns an ActorRef needs NoEffect
-// or an Undo, since a repeat under its key would make another actor, and is not Deterministic. Check knows the rules of actors; no
-// node runs such workflows yet.
-type ActorRef struct {
-	name    string
-	version uint64
+// ActorRef is an actor at one version, that tasks make and pass on (workflow specification 1.4). It can stand anywhere in an
+// argument or an output, as a Ref. ActorKind.Spawn makes an actor, and ActorMethod.Call calls it, on whatever node it lives.
+//
+// A task that is given an actor by a step writes it: its output holds the next version, and the one before is moved away. A task that is
+// given it by Read shares that version with others, and calls methods that are ReadOnly. If an attempt that writes does not end well,
+// or the actor's node dies, the version is lost: without a Snapshot the tasks that have made it run again, with one the actor is
+// restored. An actor that a task was given to write, and that is not in its output, is no more.
+//
+// A task that returns an ActorRef needs NoEffect or an Undo, since a repeat under its key would make another actor, and is not
+// Deterministic.
+type ActorRef struct{ of *actorUse }
+
+// actorUse is an actor as a value has it: the same actor may be in several arguments.
+type actorUse struct {
+	actor flow.Actor // as the value was decoded; not of one that the attempt has made
+	seat  *seat      // nil: the value is in no attempt
+	reads bool       // by a Read
 }
 
-// Name returns the name of the actor.
-func (r ActorRef) Name() string { return r.name }
+// Name returns the name that the actor was given.
+func (r ActorRef) Name() string { return r.form().Name }
 
-// Version counts the tasks that have written the actor, from 1.
-func (r ActorRef) Version() uint64 { return r.version }
+// Version counts the tasks that have written the actor, from 1, and the times that it was restored.
+func (r ActorRef) Version() uint64 { return r.form().Version }
 
-type actorForm struct {
-	Actor   string `json:"actor"`
-	Version uint64 `json:"version"`
+// IsZero reports whether r is none.
+func (r ActorRef) IsZero() bool { return r.of == nil }
+
+// form returns the actor as it is now.
+func (r ActorRef) form() flow.Actor {
+	switch {
+	case r.of == nil:
+		return flow.Actor{}
+	case r.of.seat == nil:
+		return r.of.actor
+	}
+	return r.of.seat.form()
 }
 
 // MarshalJSON is the form in which ActorRefs go between tasks.
 func (r ActorRef) MarshalJSON() ([]byte, error) {
-	if r == (ActorRef{}) {
+	if r.IsZero() {
 		return []byte("null"), nil
 	}
-	return json.Marshal(actorForm{r.name, r.version})
+	return messages.MarshalActor(r.form())
 }
 
 // UnmarshalJSON is the inverse of MarshalJSON.
 func (r *ActorRef) UnmarshalJSON(b []byte) error {
-	var f *actorForm
-	if err := json.Unmarshal(b, &f); err != nil || f == nil {
-		*r = ActorRef{}
+	*r = ActorRef{}
+	var some *json.RawMessage
+	if err := json.Unmarshal(b, &some); err != nil || some == nil {
 		return err
 	}
-	if f.Actor == "" || len(f.Actor) > maxName || !utf8.ValidString(f.Actor) || f.Version == 0 {
-		return fmt.Errorf("%.100q at version %d is no actor", f.Actor, f.Version)
+	a, err := messages.UnmarshalActor(b)
+	if err == nil {
+		r.of = &actorUse{actor: a}
 	}
-	r.name, r.version = f.Actor, f.Version
-	return nil
+	return err
 }
-
-var errActorValue = errors.New("an actor is no constant: a task makes it")
 
 type reading[T any] struct{ n *node }
 

@@ -32,10 +32,12 @@ type attempt struct {
 
 	fence    Fence        // of TakeBack: up to which attempts are undone
 	made     core.Attempt // objects of tasks that are not deterministic are named by it
+	id       core.Attempt // of the attempt itself; zero: as made
 	number   int          // of the attempt, from 1
 	progress []byte       // of the attempt before
 
 	keeps func(id phalanx.ObjectID)                                     // notes that the node gets a copy of an object; nil: nobody needs to know
+	drops func(id phalanx.ObjectID)                                     // deletes an object that the attempt needs no more; nil: it stays
 	again func(ctx context.Context, w flow.Wish) (gone bool, err error) // has the object of a checkpoint put again; nil: nobody can
 }
 
@@ -50,7 +52,9 @@ type supply struct {
 type given struct {
 	bytes  []byte
 	object Ref           // it has the bytes, if it is not zero
-	names  *core.Located // of an output whose object lists those that it names
+	bundle bool          // the object lists those that the output names as well
+	from   *core.Located // of an output
+	reads  bool          // the task only reads the actors in it
 	failed string        // the error of a task, which the consumer takes; "": it has none
 }
 
@@ -81,6 +85,7 @@ type runner struct {
 	tasks *Registry
 	store objects
 	sums  reducer // nil: the runner combines no arrays
+	stage stage   // nil: there are no actors
 	log   logrus.FieldLogger
 	grace time.Duration                 // after which a task that ignores the end of its context is reported
 	tells func(a *attempt, cause error) // of such a task; nil: the log only
@@ -110,7 +115,9 @@ func (r *runner) run(ctx context.Context, a *attempt, beat func([]byte)) ended {
 	ctx, stop := limited(ctx, a.call.Timeout)
 	defer stop()
 	life := newLife(a, r.store, beat)
+	life.stage = r.stage
 	e := r.perform(ctx, t, f, a, life)
+	life.leave(e.err == nil)
 	life.tell(&e)
 	return e
 }
@@ -187,7 +194,7 @@ func (r *runner) inputs(ctx context.Context, t *Task, a *attempt, life *life) (i
 		if err != nil {
 			return nil, nil, r.failed(t, fmt.Errorf("argument %d: %w", i, err))
 		}
-		v, err := read(t.reads[i], arg, life.know)
+		v, err := read(t.reads[i], arg, life.finds())
 		if err != nil {
 			return nil, nil, invalid("run "+t.Name(), fmt.Errorf("argument %d is no %v: %w", i, t.reads[i].typ, err))
 		}
@@ -200,14 +207,14 @@ func (r *runner) inputs(ctx context.Context, t *Task, a *attempt, life *life) (i
 	if err != nil {
 		return nil, nil, r.failed(t, fmt.Errorf("its output: %w", err))
 	}
-	if out, err = read(reader{typ: t.makes.typ, whole: t.makes}, arg, life.know); err != nil {
+	if out, err = read(reader{typ: t.makes.typ, whole: t.makes}, arg, life.finds()); err != nil {
 		return nil, nil, invalid("run "+t.Name(), fmt.Errorf("its output is no %v: %w", t.makes.typ, err))
 	}
 	return in, out, nil
 }
 
 // read calls the reader, which calls methods of the application's types.
-func read(r reader, a argument, visit func(Ref) error) (v any, err error) {
+func read(r reader, a argument, visit found) (v any, err error) {
 	err = guarded(func() (err error) {
 		v, err = r.read(a, visit)
 		return err
@@ -230,21 +237,23 @@ func (r *runner) fetch(ctx context.Context, s supply, life *life) (argument, err
 	case s.given.failed != "":
 		return argument{failed: errors.New(s.given.failed)}, nil
 	case s.given.object.IsZero():
-		return argument{bytes: s.given.bytes}, nil
+		return argument{bytes: s.given.bytes, of: &origin{from: s.given.from, reads: s.given.reads}}, nil
 	}
 	v, err := life.get(ctx, s.given.object)
 	if err != nil {
 		return argument{}, err
 	}
-	if s.given.names == nil {
-		return argument{bytes: v.Bytes()}, nil
+	of := &origin{from: s.given.from, reads: s.given.reads}
+	if !s.given.bundle {
+		return argument{bytes: v.Bytes(), of: of}, nil
 	}
 	b, refs, err := messages.UnmarshalBundle(v.Bytes())
 	if err != nil {
 		return argument{}, err
 	}
-	life.named(*s.given.names, refs)
-	return argument{bytes: b}, nil
+	life.named(*s.given.from, refs)
+	of.refs = refs
+	return argument{bytes: b, of: of}, nil
 }
 
 // returned is what a function has returned, or how it has ended else.
@@ -284,9 +293,12 @@ func (r *runner) attend(ctx context.Context, a *attempt, life *life, f func(c Co
 		out = returned{v, err}
 	}()
 	out := r.await(inner, cancel, a, life, done)
-	life.end()
+	unanswered := life.end()
 	cancel(&phalanx.Error{Op: "run", Kind: phalanx.ErrClosed, Err: ErrEnded})
 	life.calls.Wait()
+	if out.err == nil && unanswered != "" {
+		out.err = invalid("run", fmt.Errorf("%w: %s", ErrOutstanding, unanswered))
+	}
 	return out.value, out.err
 }
 
@@ -343,14 +355,12 @@ func reason(ctx context.Context) error {
 
 // encode makes the output of an attempt of the value that the function has returned.
 func (r *runner) encode(ctx context.Context, t *Task, a *attempt, life *life, e *ended) {
-	var b []byte
-	var refs []Ref
-	err := guarded(func() (err error) { // it calls methods of the application's types
-		b, refs, err = r.bytes(t, e.value)
-		return err
-	})
+	if e.err, e.final = r.settle(ctx, t, a, life, e.value); e.err != nil {
+		return
+	}
+	b, refs, err := r.encoded(t, e.value)
 	if err != nil {
-		e.err, e.final = invalid("run", fmt.Errorf("its output cannot go on: %w", err)), true
+		e.err, e.final = err, true
 		return
 	}
 	for _, ref := range refs {
@@ -359,6 +369,7 @@ func (r *runner) encode(ctx context.Context, t *Task, a *attempt, life *life, e 
 			return
 		}
 	}
+	refs = append(refs, life.snapshots()...)
 	e.refs = refs
 	e.expands = t.expands
 	e.output = core.Output{Size: int64(len(b)), Digest: dataplane.DigestBytes(b)}
@@ -384,6 +395,18 @@ func (r *runner) encode(ctx context.Context, t *Task, a *attempt, life *life, e 
 		return
 	}
 	e.object, e.output.Digest = ref, ref.digest
+}
+
+// encoded is bytes, which calls methods of the application's types.
+func (r *runner) encoded(t *Task, value any) (b []byte, refs []Ref, err error) {
+	err = guarded(func() (err error) {
+		b, refs, err = r.bytes(t, value)
+		return err
+	})
+	if err != nil {
+		return nil, nil, invalid("run", fmt.Errorf("its output cannot go on: %w", err))
+	}
+	return b, refs, nil
 }
 
 // bytes encodes an output, or the workflow that a task returns, and returns the Refs in it.

@@ -209,7 +209,7 @@ func (l *incarnation) delete(ids []phalanx.ObjectID) {
 func (l *incarnation) census() (runs []core.UID) {
 	l.deleteLeft()
 	l.has.with(func(b *flow.Belongings) { runs = b.Runs() })
-	return runs
+	return append(runs, l.cast.host.Runs()...)
 }
 
 // copyAgain writes a checkpoint of the object that another node has put. The object of a Copy with a number is for that only.

@@ -22,8 +22,8 @@ type codec struct {
 	dtype  phalanx.DType // of a raw array; Bytes: it is none
 	encode func(any) ([]byte, error)
 	decode func([]byte) (any, error)
-	finds  *finder // of Refs in values; nil: there are none
-	actors bool    // values hold ActorRefs
+	finds  *finder[Ref]      // in values; nil: there are none
+	actors *finder[ActorRef] // in values; nil: there are none
 }
 
 // codecFor returns the codec of T. It panics for a type that loses what it holds on the way.
@@ -61,7 +61,7 @@ func codecOf(t reflect.Type) (c codec, why string) {
 	if why := unfit(t, map[reflect.Type]bool{}); why != "" {
 		return codec{}, why
 	}
-	c = codec{typ: t, finds: finderOf(t), actors: holds(t, reflect.TypeFor[ActorRef](), map[reflect.Type]bool{})}
+	c = codec{typ: t, finds: finderOf[Ref](t, maxRefs), actors: finderOf[ActorRef](t, maxActorRefs)}
 	c.encode = encodeJSON
 	c.decode = func(b []byte) (any, error) {
 		v := reflect.New(t)

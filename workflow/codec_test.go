@@ -15,6 +15,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/messages"
+	flow "github.com/phalanx-go/phalanx/node/workflow"
 )
 
 // crosses checks that a value is the same after it was encoded and decoded.
@@ -64,7 +65,7 @@ func TestCodecs(t *testing.T) {
 	crosses(t, &messages.Generation{Epoch: 7})
 	crosses(t, Ref{"an/object", 7, phalanx.Digest{1}})
 	crosses(t, []*Ref{nil, {"o", 0, phalanx.Digest{1}}})
-	crosses(t, ActorRef{"a", 3})
+	crosses(t, ActorRef{&actorUse{actor: flow.Actor{ActorAt: flow.ActorAt{Node: "a#1", ID: "wf/x/0", By: "wf/x/1", Version: 3}, Kind: "k@1", Name: "n", State: "wf/x/2"}}})
 	crosses(t, ActorRef{})
 	if b, err := codecFor[Ref]().encode(Ref{}); err != nil || string(b) != "null" {
 		t.Errorf("%s, %v", b, err)

@@ -130,7 +130,7 @@ func elementsOf(arg argument, d phalanx.DType) ([]byte, error) {
 		if why != "" {
 			return nil, errors.New(why)
 		}
-		v, err := read(of, arg, func(Ref) error { return nil })
+		v, err := read(of, arg, found{}) // an array has no Refs
 		if err != nil {
 			return nil, err
 		}

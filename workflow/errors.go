@@ -23,6 +23,12 @@ var (
 	ErrNotUTF8 = errors.New("a text in it is not UTF-8, which JSON cannot carry: use []byte")
 	// ErrTooLarge says that the workflow that a task has returned is larger, as it is recorded, than a run takes in its middle: 2 MB; ErrInvalid.
 	ErrTooLarge = errors.New("the workflow that the task has returned is too large: pass large constants as Refs, or have tasks of it return workflows of their own")
+	// ErrOutstanding says that a task has returned before actors had answered it; ErrInvalid.
+	ErrOutstanding = errors.New("the task has returned before actors had answered: wait for all calls")
+	// ErrReadOnly says that a task writes an actor, or returns one, that it was given by Read; ErrInvalid.
+	ErrReadOnly = errors.New("the task was given the actor by Read: call methods that are ReadOnly, or bind the step without Read")
+	// ErrStrangeActor says that a task uses or returns an ActorRef that it was neither given nor has made; ErrInvalid.
+	ErrStrangeActor = errors.New("the task was not given this ActorRef and has not made it: pass it to the task as an argument")
 	// ErrSilent says that an attempt has not called Beat for longer than its Heartbeat; ErrDeadline.
 	ErrSilent = errors.New("the attempt has not called Beat for longer than its Heartbeat")
 )

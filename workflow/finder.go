@@ -8,44 +8,49 @@ import (
 // maxRefs is the largest number of Refs in a value: a checkpoint and the end of a run deal with each.
 const maxRefs = 10_000
 
-// finder finds the Refs in values of a type: in fields, pointers, slices, arrays and maps, wherever JSON writes them. A type
-// that has no Ref anywhere has no finder, so that most values are not looked at.
-type finder struct {
-	into map[reflect.Type]bool // types from which a Ref can be reached
+// maxActorRefs is the largest number of ActorRefs in a value.
+const maxActorRefs = 10_000
+
+// finder finds the Ts in values of a type, which are Refs or ActorRefs: in fields, pointers, slices, arrays and maps, wherever JSON writes
+// them. A type that has none anywhere has no finder, so that most values are not looked at.
+type finder[T any] struct {
+	into map[reflect.Type]bool // types from which one can be reached
+	most int
 }
 
-// finderOf returns nil if no value of t has a Ref.
-func finderOf(t reflect.Type) *finder {
-	if !holds(t, reflect.TypeFor[Ref](), map[reflect.Type]bool{}) {
+// finderOf returns nil if no value of t has a T.
+func finderOf[T any](t reflect.Type, most int) *finder[T] {
+	target := reflect.TypeFor[T]()
+	if !holds(t, target, map[reflect.Type]bool{}) {
 		return nil
 	}
-	f := &finder{into: map[reflect.Type]bool{}}
+	f := &finder[T]{into: map[reflect.Type]bool{}, most: most}
 	for part := range parts(t) {
-		f.into[part] = holds(part, reflect.TypeFor[Ref](), map[reflect.Type]bool{})
+		f.into[part] = holds(part, target, map[reflect.Type]bool{})
 	}
 	return f
 }
 
-// find calls visit with each Ref in a value, up to the first error. The value was encoded before, so it has no cycle.
-func (f *finder) find(v any, visit func(Ref) error) error {
+// find calls visit with each T in a value, up to the first error. The value has no cycle.
+func (f *finder[T]) find(v any, visit func(T) error) error {
 	if f == nil {
 		return nil
 	}
 	n := 0
-	return f.walk(reflect.ValueOf(v), func(r Ref) error {
-		if n++; n > maxRefs {
-			return fmt.Errorf("there are more than %d Refs in it: put a list of them into an object", maxRefs)
+	return f.walk(reflect.ValueOf(v), func(r T) error {
+		if n++; n > f.most {
+			return fmt.Errorf("there are more than %d %ss in it: put a list of them into an object", f.most, reflect.TypeFor[T]().Name())
 		}
 		return visit(r)
 	})
 }
 
-func (f *finder) walk(v reflect.Value, visit func(Ref) error) error {
+func (f *finder[T]) walk(v reflect.Value, visit func(T) error) error {
 	if !v.IsValid() || !f.into[v.Type()] {
 		return nil
 	}
-	if v.Type() == reflect.TypeFor[Ref]() {
-		return visit(v.Interface().(Ref))
+	if v.Type() == reflect.TypeFor[T]() {
+		return visit(v.Interface().(T))
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -112,6 +117,9 @@ func parts(t reflect.Type) map[reflect.Type]bool {
 
 // partsOf returns the types of which a type is made.
 func partsOf(t reflect.Type) (all []reflect.Type) {
+	if t == reflect.TypeFor[ActorRef]() { // what it points to is the attempt's
+		return nil
+	}
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 		return []reflect.Type{t.Elem()}

@@ -27,6 +27,7 @@ type incarnation struct {
 
 	attempts map[core.AttemptID]context.CancelCauseFunc
 	has      *belongings
+	cast     *cast         // of the actor of the service
 	listed   chan struct{} // closed once it has all checkpoints that were on the disk
 	writing  chan struct{} // slots for objects that outputs name and that are being written
 
@@ -70,6 +71,8 @@ func newIncarnation(o *open) *incarnation {
 	l := &incarnation{o: o, runner: r, member: flow.NewMember(offer), attempts: map[core.AttemptID]context.CancelCauseFunc{},
 		has: o.has, putting: map[phalanx.ObjectID]bool{}, beats: map[core.AttemptID][]byte{}, listed: make(chan struct{}), writing: make(chan struct{}, writesAtOnce)}
 	l.ctx, l.stop = context.WithCancelCause(context.Background())
+	l.cast = newCast(o.self)
+	r.stage = nodeStage{l}
 	l.deleteLeft()
 	l.wait.Go(l.findBlobs) // of 100,000 it takes a second
 	return l
@@ -132,6 +135,7 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 		l.keep(a.run, id, false)
 	}
 	a.again, a.keeps = l.again(o.ID), func(id phalanx.ObjectID) { l.keep(a.run, id, false) }
+	a.drops = l.dismiss
 	unsaved, err := l.bring(ctx, o, a.again)
 	if len(unsaved) > 0 { // it does not begin
 		ev.Failed, ev.Missing, ev.Unsaved = err.Error(), unsaved, unsaved
@@ -208,7 +212,7 @@ func attemptOf(o core.Order) (*attempt, error) {
 	if o.Kind == core.TakeBack {
 		fence = o.Fence
 	}
-	a := &attempt{run: o.ID.Run.String(), uid: o.ID.Run, path: strconv.Itoa(o.ID.Task), gen: o.Gen, kind: o.Kind, call: job.Call, made: o.Made, number: o.Attempts + 1, progress: o.Progress,
+	a := &attempt{run: o.ID.Run.String(), uid: o.ID.Run, path: strconv.Itoa(o.ID.Task), gen: o.Gen, kind: o.Kind, call: job.Call, made: o.Made, id: o.ID.Attempt, number: o.Attempts + 1, progress: o.Progress,
 		fence: Fence{Generation: o.Generation, Term: fence.Epoch, Attempt: fence.Number}}
 	a.call.Name, a.call.Version = o.Function.Name, o.Function.Version
 	g := &messages.Graph{Constants: job.Constants, Tasks: []messages.GraphTask{{Inputs: job.Args}}}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -53,10 +55,24 @@ type life struct {
 	torn    map[core.Blob]bool                // inputs that name an object that no node has
 	unsaved map[core.Blob]bool                // those of them whose checkpoint is gone
 	closed  bool                              // the store has refused a call: the node leaves
+
+	stage   stage                  // nil: there are no actors
+	by      string                 // the Prefix of the attempt: versions of actors are named by it
+	given   map[flow.ActorAt]*seat // actors in arguments
+	seats   []*seat                // these, and those that the attempt has made
+	spawned map[string]bool        // names of these
+	actors  int                    // for the IDs of actors
+	placed  int                    // for their places
+	larges  int                    // arguments and results of actors that were objects
+	calling map[string]int         // calls of actors that go on, by actor and method
 }
 
 func newLife(a *attempt, store objects, beat func([]byte)) *life {
-	return &life{key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]phalanx.Digest{}, tried: map[phalanx.ObjectID]bool{}, lacks: map[phalanx.ObjectID]bool{}, views: map[*storenode.View]bool{},
+	id := a.id
+	if id.IsZero() {
+		id = a.made
+	}
+	return &life{by: flow.Prefix(a.run, a.path, a.gen, id, false), key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]phalanx.Digest{}, tried: map[phalanx.ObjectID]bool{}, lacks: map[phalanx.ObjectID]bool{}, views: map[*storenode.View]bool{},
 		metas: map[phalanx.ObjectID]phalanx.Meta{}}
 }
 
@@ -99,12 +115,14 @@ func (l *life) begin(op string) error {
 	return nil
 }
 
-// end has further calls fail. Views that the task keeps are released.
-func (l *life) end() {
+// end has further calls fail, and returns which calls of actors go on. Views that the task keeps are released.
+func (l *life) end() (unanswered string) {
 	l.mu.Lock()
 	l.over = true
+	unanswered = strings.Join(slices.Sorted(maps.Keys(l.calling)), ", ")
 	l.mu.Unlock()
 	l.release()
+	return unanswered
 }
 
 // release releases all views.
@@ -285,6 +303,16 @@ type attemptContext struct {
 }
 
 var _ Context = (*attemptContext)(nil)
+
+// lifeKey is the key under which a Context has its attempt, also if a context was derived from it.
+type lifeKey struct{}
+
+func (c *attemptContext) Value(key any) any {
+	if key == (lifeKey{}) {
+		return c.life
+	}
+	return c.Context.Value(key)
+}
 
 func (c *attemptContext) Key() string { return c.life.key }
 

@@ -164,7 +164,7 @@ func TestRefsInStructs(t *testing.T) {
 	if fmt.Sprint(ids) != "[wf/r/7/2/2.3/one wf/r/7/2/2.3/two]" || len(e.made) != 4 || e.output.Refs != 2 || e.output.Weight != 17 { // the output is an object, which lists them
 		t.Errorf("%v, made %v", ids, e.made)
 	}
-	if e := b.on(all[1]).ok(b.of(open.Bind(pack.Bind()), given{object: e.object, names: &core.Located{Output: e.output}})); string(e.output.Bytes) != `"1[2 3]"` {
+	if e := b.on(all[1]).ok(b.of(open.Bind(pack.Bind()), given{object: e.object, bundle: true, from: &core.Located{Output: e.output}})); string(e.output.Bytes) != `"1[2 3]"` {
 		t.Errorf("%s", e.output.Bytes)
 	}
 }

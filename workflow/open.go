@@ -156,6 +156,7 @@ func (o *open) lead(ctx context.Context, root *actor.RootContext, self *actor.PI
 func (o *open) rebirth(self phalanx.NodeID) {
 	if o.life != nil {
 		o.life.end()
+		o.life.cast.dropAll(o.node.System().Root)
 	}
 	o.self = self
 	o.life = newIncarnation(o)
@@ -179,6 +180,7 @@ func (o *open) end() {
 	if o.life != nil {
 		o.life.end()
 		o.life.await(attemptGrace)
+		o.life.endActors(attemptGrace)
 	}
 	if o.disk != nil {
 		o.closeDisk(attemptGrace)

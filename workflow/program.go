@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -148,8 +149,8 @@ func (p *program) inputs(to []messages.GraphInput, in input) ([]messages.GraphIn
 
 // constant returns a constant as an input. One with Refs goes through a task, which has a checkpoint with their objects.
 func (p *program) constant(c *constant) (in messages.GraphInput, err error) {
-	if c.codec.actors {
-		return in, errActorValue
+	if c.codec.actors != nil {
+		return in, errors.New("an actor is no constant: a task makes it")
 	}
 	b, err := c.codec.encode(c.value)
 	if err != nil {
@@ -220,7 +221,7 @@ func (n *node) call(tasks *Registry) (messages.GraphCall, error) {
 		}
 	}
 	return messages.GraphCall{Name: t.name, Version: t.version, Deterministic: p.deterministic, Checkpoint: p.checkpoint, Effect: p.effect,
-		Compensates: compensates, Expands: expands, Actors: t.makes.actors, Snapshot: p.snapshot, Timeout: p.timeout, Heartbeat: p.heartbeat,
+		Compensates: compensates, Expands: expands, Actors: t.makes.actors != nil, Snapshot: p.snapshot, Timeout: p.timeout, Heartbeat: p.heartbeat,
 		Limit: p.limit, LimitMost: p.limitMost, Retries: p.retries}, nil
 }
 
@@ -244,6 +245,7 @@ func supplyOf(g *messages.Graph, inputs []messages.GraphInput, output func(task 
 	switch {
 	case in.OfTask():
 		out, err := output(int(in.N))
+		out.reads = in.Kind == messages.InputRead
 		return supply{given: out}, rest, err
 	case in.Kind == messages.InputConstant:
 		return supply{given: given{bytes: g.Constants[in.N]}}, rest, nil

@@ -8,10 +8,17 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
+// found is what a reader calls with each Ref and each ActorRef that it finds, up to the first error.
+type found struct {
+	ref   func(Ref) error
+	actor func(*actorUse, *origin) error
+}
+
 // argument is what a task is given for one of its arguments: exactly one field is set.
 type argument struct {
-	bytes  []byte // of an output or a constant
-	failed error  // of a step whose error is caught
+	bytes  []byte  // of an output or a constant
+	of     *origin // of bytes, if another task has made them
+	failed error   // of a step whose error is caught
 	list   []argument
 	isList bool
 }
@@ -62,8 +69,8 @@ func readerOf(t reflect.Type) (reader, string) {
 	return r, ""
 }
 
-// read makes the value of an argument, and calls visit with each Ref in it.
-func (r reader) read(a argument, visit func(Ref) error) (any, error) {
+// read makes the value of an argument, and finds what is in it.
+func (r reader) read(a argument, visit found) (any, error) {
 	switch {
 	case r.outcome != nil:
 		return r.readOutcome(a, visit)
@@ -78,10 +85,18 @@ func (r reader) read(a argument, visit func(Ref) error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v, r.whole.finds.find(v, visit)
+	if err := r.whole.finds.find(v, visit.ref); err != nil {
+		return nil, err
+	}
+	return v, r.whole.actors.find(v, func(ref ActorRef) error {
+		if ref.of == nil {
+			return nil
+		}
+		return visit.actor(ref.of, a.of)
+	})
 }
 
-func (r reader) readOutcome(a argument, visit func(Ref) error) (any, error) {
+func (r reader) readOutcome(a argument, visit found) (any, error) {
 	out := reflect.New(r.typ)
 	if a.failed != nil {
 		out.Interface().(caught).set(reflect.Zero(r.outcome).Interface(), a.failed)
@@ -99,7 +114,7 @@ func (r reader) readOutcome(a argument, visit func(Ref) error) (any, error) {
 	return out.Elem().Interface(), nil
 }
 
-func (r reader) readList(a argument, visit func(Ref) error) (any, error) {
+func (r reader) readList(a argument, visit found) (any, error) {
 	if r.typ.Kind() != reflect.Slice {
 		return nil, fmt.Errorf("a list is no %v", r.typ)
 	}

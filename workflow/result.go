@@ -41,7 +41,7 @@ func (r resultReader) read(ctx context.Context, g given, l core.Located) ([]byte
 	if err != nil {
 		return nil, nil, err
 	}
-	if g.names == nil {
+	if !g.bundle {
 		return v.Bytes(), v.Release, nil
 	}
 	defer v.Release()

@@ -50,6 +50,7 @@ func (s *service) Receive(c actor.Context) {
 		s.member(c, flow.Local{Event: core.Tick{}})
 		s.restorer(c, flow.Tick{})
 		s.copier(c, flow.Tick{})
+		s.calling(c, flow.Tick{})
 		return
 	}
 	switch m := c.Message().(type) {
@@ -139,7 +140,9 @@ func (s *service) Receive(c actor.Context) {
 	case actors.Crash:
 		panic(m)
 	default:
-		s.application(c)
+		if !s.acts(c) {
+			s.application(c)
+		}
 	}
 }
 
@@ -158,6 +161,8 @@ func (s *service) viewed(c actor.Context, m cluster.Viewed) {
 	around := flow.Around{Self: m.Self, Nodes: nodes, Disks: disks, First: m.View.First(keeper.Folder)}
 	s.call(c, around)
 	s.restorer(c, around)
+	s.calling(c, around)
+	s.hosting(c, around)
 	s.seeDisks(c, disksOf(m.Self, m.View))
 	o.joiner.Keep(nodes)
 }
@@ -210,6 +215,12 @@ func (s *service) heard(c actor.Context, from phalanx.NodeID, letter any) {
 		s.copier(c, flow.Counted{From: from, These: m})
 	case flow.Restored:
 		s.restorer(c, flow.Answered{From: from, Restored: m})
+	case flow.ActorCall:
+		s.hosting(c, flow.ActorCalled{From: from, Call: m})
+	case flow.ActorAnswer:
+		s.calling(c, flow.ActorAnswered{From: from, Answer: m})
+	case flow.ActorOver:
+		s.hosting(c, flow.ActorLeft{From: from, Over: m})
 	case flow.Piece:
 		b := o.joiner.Join(from, m)
 		if b == nil {
@@ -276,6 +287,7 @@ func (s *service) member(c actor.Context, ev flow.MemberEvent) {
 				s.member(c, flow.Local{Event: core.Kept{Runs: o.life.census()}})
 			case core.Free:
 				o.life.free(e.Runs)
+				s.hosting(c, flow.ActorsFreed{Runs: e.Runs})
 			case core.EndProcess:
 				o.settings.endProcess(e.Why)
 			}
@@ -322,6 +334,9 @@ func (s *service) wake(c actor.Context) {
 	at, ok := s.open.caller.Due()
 	if s.open.life != nil {
 		if a, some := s.open.life.member.Due(); some && (!ok || a < at) {
+			at, ok = a, true
+		}
+		if a, some := s.open.life.cast.calls.Due(); some && (!ok || a < at) {
 			at, ok = a, true
 		}
 	}

@@ -25,9 +25,11 @@ type Settings struct {
 	// Dir is the node's folder for the ledger and for checkpoints; it is made if it is not there. "": the node keeps
 	// nothing durable, and executes tasks only. Without any folder in the cluster no run can be started.
 	Dir   string
-	Tasks *Registry          // that the node can run; nil: none
-	Slots int                // attempts that may run here at once; default twice the number of CPUs
-	Log   logrus.FieldLogger // default: the node's
+	Tasks *Registry // that the node can run; nil: none
+	// Actors are the kinds of actors that may live on the node; nil: none. They are those of all nodes with Tasks, as a rule.
+	Actors *ActorKinds
+	Slots  int                // attempts that may run here at once; default twice the number of CPUs
+	Log    logrus.FieldLogger // default: the node's
 	// ReplaceAfter is how long a disk of the ledger may be away until another one takes its place; default 10 min. The node that
 	// leads decides by its own.
 	ReplaceAfter time.Duration

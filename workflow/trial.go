@@ -23,6 +23,7 @@ import (
 type Trial struct {
 	run   string
 	store objects
+	stage *trialStage
 	log   logrus.FieldLogger
 }
 
@@ -30,6 +31,7 @@ type Trial struct {
 type TrialConfig struct {
 	Run    string             // is the first part of keys; "": "trial"
 	Node   *cluster.Node      // has the objects; nil: this process's memory, as long as the Trial is in use
+	Actors *ActorKinds        // of the actors that tasks make, which live in this process
 	Logger logrus.FieldLogger // nil: nothing is logged
 }
 
@@ -42,6 +44,7 @@ func NewTrial(cfg TrialConfig) *Trial {
 	if cfg.Node != nil {
 		t.store = nodeStore{cfg.Node}
 	}
+	t.stage = newTrialStage(cfg.Actors, t.store)
 	if t.log == nil {
 		log := logrus.New()
 		log.SetOutput(io.Discard)
@@ -150,7 +153,7 @@ func Output[R any](r Recording) (R, error) {
 }
 
 func (t *Trial) runner(tasks *Registry) *runner {
-	return &runner{tasks: tasks, store: t.store, log: t.log, grace: attemptGrace}
+	return &runner{tasks: tasks, store: t.store, stage: t.stage, log: t.log, grace: attemptGrace}
 }
 
 func (t *Trial) try(call messages.GraphCall, try Try) *attempt {

@@ -58,7 +58,7 @@ func TestWorkflowFromItsRecordedForm(t *testing.T) {
 		}
 		outputs[v] = given{bytes: e.output.Bytes, object: e.object}
 		if e.output.Refs > 0 {
-			outputs[v].names = &core.Located{Task: v, Output: e.output}
+			outputs[v].bundle, outputs[v].from = true, &core.Located{Task: v, Output: e.output}
 		}
 		if e.err != nil {
 			outputs[v] = given{failed: e.err.Error()}

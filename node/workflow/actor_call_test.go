@@ -213,7 +213,7 @@ func TestActorHostKnowsVersions(t *testing.T) {
 	s.does(called(9, ActorSave, other, "", ""), "9 gone the actor is at version 2 of "+byAttempt("1", 2)+", and not at 2 of "+byAttempt("1", 3))
 	s.does(called(10, ActorDiscard, other, "", ""), "10 done")
 	other.By = byAttempt("1", 2)
-	s.does(called(11, ActorDiscard, other, "", ""), "drop, 3 gone the attempt that has made this version of the actor does not use it, 11 done")
+	s.does(called(11, ActorDiscard, other, "", ""), "drop, stop 3, 3 gone the attempt that has made this version of the actor does not use it, 11 done")
 	if s.h.Runs() != nil {
 		t.Error(s.h.Runs())
 	}
@@ -229,9 +229,9 @@ func TestActorHostEndsCalls(t *testing.T) {
 	s.does(ActorDied{ID: at.ID, Why: "it was not made"})
 	s.does(called(2, ActorMake, at, "", "k"), "perform 2")
 	s.does(called(3, ActorMake, second, "", "k"), "perform 3")
-	s.does(ActorDied{ID: at.ID, Why: "it has panicked"}, "2 gone it has panicked")
+	s.does(ActorDied{ID: at.ID, Why: "it has panicked"}, "stop 2, 2 gone it has panicked")
 	s.does(performed(2, ActorDone)) // too late
-	s.does(ActorsFreed{Runs: []core.Released{{Run: actorRun}}}, "drop, 3 gone the run of the actor has ended")
+	s.does(ActorsFreed{Runs: []core.Released{{Run: actorRun}}}, "drop, stop 3, 3 gone the run of the actor has ended")
 	s.does(called(4, ActorMake, at, "", "k"), "perform 4")
 	s.does(ActorLeft{From: "a", Over: ActorOver{Number: 4}}, "stop 4")
 	s.does(called(5, ActorDo, at, "", "m"), "perform 5")

@@ -30,13 +30,14 @@ type actorCallsOf struct {
 }
 
 type actorCallID struct {
-	from   phalanx.NodeID
-	number uint64
+	From   phalanx.NodeID
+	Number uint64
 }
 
 // hostedCall is a call that goes on, or has ended and may be repeated.
 type hostedCall struct {
 	actor  string // its ID
+	deed   ActorDeed
 	bytes  int
 	answer *ActorAnswer // nil: it goes on
 }
@@ -102,12 +103,15 @@ type (
 	}
 	// ActorDrop ends an actor.
 	ActorDrop struct{ ID string }
+	// ActorSpare deletes the object of a large answer, which was read.
+	ActorSpare struct{ Object phalanx.ObjectID }
 )
 
 func (ActorPerform) actorHostEffect() {}
 func (ActorStop) actorHostEffect()    {}
 func (ActorReply) actorHostEffect()   {}
 func (ActorDrop) actorHostEffect()    {}
+func (ActorSpare) actorHostEffect()   {}
 
 // NewActorHost returns that of an incarnation of a node.
 func NewActorHost(self phalanx.NodeID) *ActorHost {
@@ -134,6 +138,8 @@ func (h *ActorHost) Step(ev ActorHostEvent) []ActorHostEffect {
 	case ActorPerformed:
 		if c := h.call(ev.From, ev.Answer.Number); c != nil && c.answer == nil {
 			h.answer(ev.From, c, ev.Answer)
+		} else if ev.Answer.Large.Object != "" { // nobody will ask for it
+			h.out = append(h.out, ActorSpare{ev.Answer.Large.Object})
 		}
 	case ActorDied:
 		h.actors.Gone(ev.ID)
@@ -181,12 +187,12 @@ func (h *ActorHost) called(from phalanx.NodeID, m ActorCall) {
 		h.out = append(h.out, ActorReply{from, ActorAnswer{Number: m.Number, End: ActorWorks}})
 		return
 	}
-	h.begin(from, h.note(of, m.Number, m.Actor.ID, len(m.Bytes)), m)
+	h.begin(from, h.note(of, m.Number, m.Actor.ID, m.Deed, len(m.Bytes)), m)
 }
 
 // note keeps a call, so that copies of it are known.
-func (h *ActorHost) note(of *actorCallsOf, number uint64, actor string, bytes int) *hostedCall {
-	c := &hostedCall{actor: actor, bytes: callBytes + bytes}
+func (h *ActorHost) note(of *actorCallsOf, number uint64, actor string, deed ActorDeed, bytes int) *hostedCall {
+	c := &hostedCall{actor: actor, deed: deed, bytes: callBytes + bytes}
 	at, _ := slices.BinarySearch(of.order, number)
 	of.calls[number], of.order = c, slices.Insert(of.order, at, number)
 	h.bytes += c.bytes
@@ -202,7 +208,7 @@ func (h *ActorHost) left(from phalanx.NodeID, m ActorOver) {
 	}
 	c := of.calls[m.Number]
 	if c == nil {
-		c = h.note(of, m.Number, "", 0)
+		c = h.note(of, m.Number, "", ActorDo, 0)
 	}
 	h.stop(from, c, m.Number)
 }
@@ -304,7 +310,8 @@ func (h *ActorHost) drop(id, why string) {
 // gone ends the calls of an actor that is no more.
 func (h *ActorHost) gone(id, why string) {
 	for _, at := range slices.Clone(h.open[id]) {
-		h.answer(at.from, h.call(at.from, at.number), ActorAnswer{Number: at.number, End: ActorGone, Why: why})
+		h.out = append(h.out, ActorStop(at))
+		h.answer(at.From, h.call(at.From, at.Number), ActorAnswer{Number: at.Number, End: ActorGone, Why: why})
 	}
 }
 
@@ -321,6 +328,9 @@ func (h *ActorHost) raise(from phalanx.NodeID, of *actorCallsOf, below uint64) {
 func (h *ActorHost) over(from phalanx.NodeID, of *actorCallsOf, number uint64) {
 	c := of.calls[number]
 	h.stop(from, c, number)
+	if id := c.answer.Large.Object; id != "" && c.deed == ActorDo {
+		h.out = append(h.out, ActorSpare{id})
+	}
 	delete(of.calls, number)
 	h.bytes -= c.bytes
 }

@@ -100,6 +100,14 @@ func (b *Belongings) Object(run string, id phalanx.ObjectID, last bool) {
 	b.objects[run][id] = b.objects[run][id] || last
 }
 
+// NoObject forgets an object that was deleted.
+func (b *Belongings) NoObject(id phalanx.ObjectID) {
+	run := RunOf(string(id))
+	if delete(b.objects[run], id); len(b.objects[run]) == 0 {
+		delete(b.objects, run)
+	}
+}
+
 // Blob notes a checkpoint on the disk. One of several outputs is the last if it is that of one of them.
 func (b *Belongings) Blob(place string, last bool) {
 	run := RunOf(place)

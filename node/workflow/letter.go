@@ -105,6 +105,7 @@ type (
 		Actor  ActorAt          // as the attempt was given it; of ActorMake and ActorRestore as it is then
 		By     string           // the Prefix of the attempt, if that writes the actor; "": it reads
 		Name   string           // of ActorMake and ActorRestore the kind, as name@version; of ActorDo the method, "": it only makes the next version
+		As     string           // of ActorMake and ActorRestore the name of the actor
 		Bytes  []byte           // the argument, or the snapshot
 		Large  Ref              // an object that has them instead, if its Object is not empty
 		Object phalanx.ObjectID // is made of an answer that is large, or of the snapshot
@@ -147,6 +148,7 @@ const (
 	ActorWorks  ActorEnd = iota // it has not
 	ActorDone                   // well
 	ActorFailed                 // the actor says that it failed, and goes on
+	ActorLacks                  // the node has no actors of this kind
 	ActorGone                   // nobody can use the actor at this version any more
 	ActorSilent                 // the node does not answer; no node says that of itself
 )

@@ -102,6 +102,9 @@ func (h *host) actorsHere(ev flow.ActorHostEvent) {
 				h.Met("workflow: actor ends with its run")
 			}
 			h.buried(e.ID)
+		case flow.ActorSpare:
+			h.has.NoObject(e.Object)
+			h.store.delete(e.Object)
 		}
 	}
 }

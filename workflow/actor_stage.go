@@ -1,0 +1,28 @@
+package workflow
+
+import (
+	"context"
+
+	"github.com/phalanx-go/phalanx"
+	flow "github.com/phalanx-go/phalanx/node/workflow"
+)
+
+// stage is what attempts need of the nodes on which actors live.
+type stage interface {
+	// call makes a call and waits for its end; ActorWorks: the context has ended before.
+	call(ctx context.Context, c flow.ActorCall) flow.ActorAnswer
+	// discard has a node forget an actor, if it is at this version. It does not wait.
+	discard(a flow.ActorAt)
+	// places returns the nodes on which actors may be made.
+	places() []phalanx.NodeID
+}
+
+// placesFrom returns the places of a stage in another order for each number, so that actors with successive ones are spread.
+func placesFrom(s stage, n int) []phalanx.NodeID {
+	all := s.places()
+	if len(all) == 0 {
+		return nil
+	}
+	n %= len(all)
+	return append(all[n:len(all):len(all)], all[:n]...)
+}
