@@ -48,6 +48,10 @@ type (
 		life *incarnation
 		wait *actorWait
 	}
+	actorReads struct { // the attempt has read a large answer
+		life   *incarnation
+		number uint64
+	}
 	actorTells struct { // what an instance has done, or that it is no more
 		life  *incarnation
 		event flow.ActorHostEvent
@@ -70,6 +74,8 @@ func (s nodeStage) call(ctx context.Context, c flow.ActorCall) flow.ActorAnswer 
 		return flow.ActorAnswer{}
 	}
 }
+
+func (s nodeStage) read(a flow.ActorAnswer) { s.send(actorReads{s.life, a.Number}) }
 
 func (s nodeStage) discard(a flow.ActorAt) {
 	s.send(actorAsks{s.life, &actorWait{call: flow.ActorCall{Deed: flow.ActorDiscard, Actor: a}}})
@@ -94,9 +100,13 @@ func (s *service) acts(c actor.Context) bool {
 			s.calling(c, flow.ActorAsk{To: m.wait.call.Actor.Node, Call: m.wait.call})
 		}
 	case actorUnasks:
-		if n := m.wait.call.Number; m.life == s.open.life && m.life.cast.waits[n] == m.wait {
+		if n := m.wait.call.Number; m.life == s.open.life { // it may have ended, with an answer that nobody reads
 			delete(m.life.cast.waits, n)
 			s.calling(c, flow.ActorUnasked{Number: n})
+		}
+	case actorReads:
+		if m.life == s.open.life {
+			s.calling(c, flow.ActorUnasked{Number: m.number})
 		}
 	case actorTells:
 		if m.life == s.open.life {

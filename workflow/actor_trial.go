@@ -31,6 +31,8 @@ func newTrialStage(kinds *ActorKinds, store objects) *trialStage {
 
 func (s *trialStage) places() []phalanx.NodeID { return []phalanx.NodeID{s.self} }
 
+func (s *trialStage) read(flow.ActorAnswer) {} // its actors keep their answers
+
 func (s *trialStage) discard(a flow.ActorAt) {
 	s.call(context.Background(), flow.ActorCall{Deed: flow.ActorDiscard, Actor: a})
 }

@@ -98,6 +98,26 @@ func TestActorCallIsRepeated(t *testing.T) {
 	}
 }
 
+// A large answer is an object, which its node keeps until the attempt has read it: other calls do not say before that the call is over.
+func TestActorCallIsOverOnceItsAnswerIsRead(t *testing.T) {
+	s := actorCallsAt(t)
+	large := ActorAnswered{From: "b", Answer: ActorAnswer{Number: 1, End: ActorDone, Large: Ref{Object: "answer"}}}
+	s.does(askActor(1, "b"), "call 1 on b below 1")
+	s.does(large, "ended 1 done")
+	s.does(large) // once more
+	if at, ok := s.c.Due(); ok || !s.c.Busy() {
+		t.Errorf("the call is over, or something is due at %v", at)
+	}
+	s.does(askActor(2, "b"), "call 2 on b below 1")
+	s.does(ActorUnasked{Number: 1}, "over 1 below 2")
+	s.does(ActorAnswered{From: "b", Answer: ActorAnswer{Number: 2, End: ActorDone, Large: Ref{Object: "answer"}}}, "ended 2 done")
+	s.does(Around{Self: "a", Nodes: []phalanx.NodeID{"a"}})
+	s.does(ActorUnasked{Number: 2})
+	if s.c.Busy() {
+		t.Error("a call goes on to a node that has left")
+	}
+}
+
 // A node that says that it works is waited for; one that says nothing is not, for long.
 func TestActorCallToASilentNode(t *testing.T) {
 	s := actorCallsAt(t)
