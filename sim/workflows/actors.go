@@ -37,12 +37,10 @@ func (h *host) askActor(c flow.ActorCall, then func(flow.ActorAnswer)) uint64 {
 	return c.Number
 }
 
-// unaskActor says that nobody waits for a call any more.
+// unaskActor says that nobody waits for a call any more, nor reads its answer.
 func (h *host) unaskActor(number uint64) {
-	if h.calling[number] != nil {
-		delete(h.calling, number)
-		h.actorCalls(flow.ActorUnasked{Number: number})
-	}
+	delete(h.calling, number)
+	h.actorCalls(flow.ActorUnasked{Number: number})
 }
 
 // actorCalls gives the calls to actors an event, and carries out its effects.

@@ -17,7 +17,7 @@ type instance struct {
 	over  bool
 }
 
-// What is asked of actors with ActorDo. Both answer the state before. Without a name an attempt only claims the next version.
+// What is asked of actors with ActorDo. Both answer the state before, with an object if the call names one. Without a name an attempt only claims the next version.
 const (
 	readState  = "read"
 	writeState = "write"
@@ -140,24 +140,32 @@ func (h *host) carryOut(i *instance, c flow.ActorCall, end func(flow.ActorAnswer
 			i.state = binary.BigEndian.Uint64(c.Bytes)
 			h.versions[movedBy(c)] = i.state
 		}
-		end(flow.ActorAnswer{End: flow.ActorDone, Bytes: was})
+		if c.Object == "" {
+			end(flow.ActorAnswer{End: flow.ActorDone, Bytes: was})
+			return
+		}
+		h.answerLarge(c, was, end)
 	case flow.ActorSave:
 		h.isAt(i, c, movedBy(c))
-		if h.p.Refuses() {
-			fails("the node is leaving")
-			return
-		}
-		b := stateBytes(i.state)
-		h.has.Object(flow.RunOf(c.Actor.ID), c.Object, false)
-		if err := h.store.put(h, c.Object, b); err != nil {
-			fails(err.Error())
-			return
-		}
 		h.Met("workflow: snapshot of an actor")
-		end(flow.ActorAnswer{End: flow.ActorDone, Large: flow.Ref{Object: c.Object, Meta: phalanx.Meta{Size: int64(len(b))}, Digest: durable.DigestOf(b)}})
+		h.answerLarge(c, stateBytes(i.state), end)
 	default:
 		h.Fail("%s is asked for %+v", h.p.Name(), c)
 	}
+}
+
+// answerLarge answers a call with an object.
+func (h *host) answerLarge(c flow.ActorCall, b []byte, end func(flow.ActorAnswer)) {
+	if h.p.Refuses() {
+		end(flow.ActorAnswer{End: flow.ActorFailed, Why: "the node is leaving"})
+		return
+	}
+	h.has.Object(flow.RunOf(c.Actor.ID), c.Object, false)
+	if err := h.store.put(h, c.Object, b); err != nil {
+		end(flow.ActorAnswer{End: flow.ActorFailed, Why: err.Error()})
+		return
+	}
+	end(flow.ActorAnswer{End: flow.ActorDone, Large: flow.Ref{Object: c.Object, Meta: phalanx.Meta{Size: int64(len(b))}, Digest: durable.DigestOf(b)}})
 }
 
 func stateBytes(state uint64) []byte { return binary.BigEndian.AppendUint64(nil, state) }

@@ -170,14 +170,15 @@ type attempt struct {
 	missing, unsaved []core.Blob                 // inputs that cannot be had
 	wished           uint64                      // the last object that was to be put again
 
-	named *flow.Sources
-	refs  []flow.Ref                // that inputs name
-	got   map[phalanx.ObjectID]bool // of refs
-	sits  []*seat                   // actors that inputs hold
-	asks  map[uint64]bool           // calls to actors that have not ended
-	begun int                       // actors that it has made or restored
-	mine  []flow.ActorAt            // versions of actors that the attempt may have made
-	holds flow.Actor                // that its output holds
+	named  *flow.Sources
+	refs   []flow.Ref                // that inputs name
+	got    map[phalanx.ObjectID]bool // of refs
+	sits   []*seat                   // actors that inputs hold
+	asks   map[uint64]bool           // calls to actors that have not ended
+	begun  int                       // actors that it has made or restored
+	larges int                       // objects that calls may be answered with
+	mine   []flow.ActorAt            // versions of actors that the attempt may have made
+	holds  flow.Actor                // that its output holds
 }
 
 func (h *host) sortedAttempts() []*attempt {

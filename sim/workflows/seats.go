@@ -146,8 +146,14 @@ func (a *attempt) use(s *seat, name string, b []byte, then func(m flow.ActorAnsw
 	if c.By != "" {
 		a.mine = append(a.mine, movedBy(c))
 	}
+	if name != "" && a.h.R.IntN(4) == 0 {
+		a.larges++
+		c.Object = phalanx.ObjectID(fmt.Sprint(a.by(), ".answer", a.larges))
+	}
 	a.askActor(c, func(m flow.ActorAnswer, gone bool) {
 		switch {
+		case m.Large.Object != "":
+			a.readAnswer(m, then)
 		case !gone:
 			then(m, false)
 		case s.state.Object == "":
@@ -161,6 +167,28 @@ func (a *attempt) use(s *seat, name string, b []byte, then func(m flow.ActorAnsw
 				}
 				a.use(s, name, b, then)
 			})
+		}
+	})
+}
+
+// readAnswer reads a large answer. Until the attempt says that it has, or ends, the node of the actor keeps it.
+func (a *attempt) readAnswer(m flow.ActorAnswer, then func(m flow.ActorAnswer, lacks bool)) {
+	a.asks[m.Number] = true
+	on := a.h.store.origin(m.Large.Object)
+	a.h.get(m.Large.Object, func(b []byte, gone bool) {
+		switch {
+		case a.over():
+		case gone:
+			if a.h.Member(on) && a.h.Member(a.h.self) {
+				a.h.Fail("(8) the answer %s of an actor is gone, and nobody has read it", m.Large.Object)
+			}
+			a.end(core.AttemptEnded{Failed: "nobody has the answer of an actor"})
+		default:
+			a.h.Met("workflow: large answer of an actor read")
+			delete(a.asks, m.Number)
+			a.h.unaskActor(m.Number)
+			m.Bytes = b
+			then(m, false)
 		}
 	})
 }
