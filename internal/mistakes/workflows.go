@@ -66,6 +66,8 @@ var inWorkflows = []Mistake{
 		"node/workflow/actor_host.go", "m.Number > m.Below && ", ""),
 	mistake(Tests, "a call to an actor that is withdrawn goes on as long as a later one that has come before it",
 		"node/workflow/actor_host.go", "slices.Insert(of.order, at, number)", "slices.Insert(of.order, len(of.order)+0*at, number)"),
+	mistake(Tests, "a large answer of an actor is deleted before it was read",
+		"node/workflow/actor_caller.go", "a.call.Deed == ActorDo && m.Large.Object != \"\"", "false"),
 	mistake(Tests, "what a caller has passed to a run is deleted with it",
 		"node/workflow/belongings.go", "if RunOf(string(id)) != run {", "if false {"),
 }
