@@ -353,7 +353,7 @@ var kinds = func() map[string]Event {
 		BarrierEntered{}, BarrierFired{}, BarrierLate{}, BarrierExpired{}, BarrierKnee{}, BarrierRemoved{}, BarrierEmptied{}, BarrierTookOver{},
 		GroupFormed{}, GroupRevoked{}, GroupMemberFailed{},
 		ReplicaReplaced{}, ReplicaHalted{}, LedgerMet{},
-		RunStarted{}, RunClosed{}, RunStuck{}, AttemptFailed{}, AttemptLost{}, RecoveryBegan{}, TaskUndone{}, CheckpointFailed{}, ControllerTookOver{}, ControllerFailed{},
+		RunStarted{}, RunClosed{}, RunStuck{}, AttemptFailed{}, AttemptLost{}, RecoveryBegan{}, TaskUndone{}, ActorLost{}, ActorRestored{}, CheckpointFailed{}, ControllerTookOver{}, ControllerFailed{},
 		ActorRestarted{}, ActorStopped{}, EventsLost{},
 	} {
 		all[e.Kind()] = e

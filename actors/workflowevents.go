@@ -8,7 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Events of runs of workflows, on the node of the controller. UID names a run for ever, ID as long as it is not
+// Events of runs of workflows, on the node of the controller but for those of actors. UID names a run for ever, ID as long as it is not
 // forgotten.
 type (
 	// RunStarted says that a run has begun, durably.
@@ -61,6 +61,26 @@ type (
 		Task string `json:"task"`
 	}
 
+	// ActorLost says that an attempt of this node found that nobody can use an actor of a workflow any more, and that there is no snapshot of
+	// which it can be restored. It was on Node.
+	ActorLost struct {
+		UID   string         `json:"uid"`
+		Actor string         `json:"actor"` // the name that its task has given it
+		Of    string         `json:"of"`    // its kind, as name@version
+		Node  phalanx.NodeID `json:"node"`
+		Why   string         `json:"why"`
+	}
+
+	// ActorRestored says that an attempt of this node has restored an actor of a workflow of its snapshot. It was on From, and is On.
+	ActorRestored struct {
+		UID   string         `json:"uid"`
+		Actor string         `json:"actor"`
+		Of    string         `json:"of"`
+		From  phalanx.NodeID `json:"from"`
+		On    phalanx.NodeID `json:"on"`
+		Why   string         `json:"why"`
+	}
+
 	// CheckpointFailed says that the output of Task could not be saved; the next attempt to do so begins after Pause.
 	CheckpointFailed struct {
 		UID   string        `json:"uid"`
@@ -91,6 +111,8 @@ func (AttemptFailed) Kind() string      { return "AttemptFailed" }
 func (AttemptLost) Kind() string        { return "AttemptLost" }
 func (RecoveryBegan) Kind() string      { return "RecoveryBegan" }
 func (TaskUndone) Kind() string         { return "TaskUndone" }
+func (ActorLost) Kind() string          { return "ActorLost" }
+func (ActorRestored) Kind() string      { return "ActorRestored" }
 func (CheckpointFailed) Kind() string   { return "CheckpointFailed" }
 func (ControllerTookOver) Kind() string { return "ControllerTookOver" }
 func (ControllerFailed) Kind() string   { return "ControllerFailed" }
@@ -125,6 +147,14 @@ func (e RecoveryBegan) String() string {
 
 func (e TaskUndone) String() string {
 	return fmt.Sprintf("the effect of task %s of run %s was taken back", e.Task, e.UID)
+}
+
+func (e ActorLost) String() string {
+	return fmt.Sprintf("the actor %s (%s) of run %s was on node %s and is lost: %s", e.Actor, e.Of, e.UID, e.Node, e.Why)
+}
+
+func (e ActorRestored) String() string {
+	return fmt.Sprintf("the actor %s (%s) of run %s was on node %s and is restored on node %s: %s", e.Actor, e.Of, e.UID, e.From, e.On, e.Why)
 }
 
 func (e CheckpointFailed) String() string {

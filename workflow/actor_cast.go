@@ -10,7 +10,9 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
 )
 
 // cast are the actors of workflows that live on the node, in one incarnation, and the calls of its attempts to actors anywhere. The
@@ -79,6 +81,11 @@ func (s nodeStage) read(a flow.ActorAnswer) { s.send(actorReads{s.life, a.Number
 
 func (s nodeStage) discard(a flow.ActorAt) {
 	s.send(actorAsks{s.life, &actorWait{call: flow.ActorCall{Deed: flow.ActorDiscard, Actor: a}}})
+}
+
+func (s nodeStage) tells(e actors.Event) {
+	s.life.o.settings.Log.Debug(e.String())
+	s.life.o.node.System().EventStream.Publish(e)
 }
 
 func (s nodeStage) send(m any) { s.life.o.node.System().Root.Send(s.life.o.pid, m) }
@@ -159,6 +166,8 @@ func (s *service) hosting(c actor.Context, ev flow.ActorHostEvent) {
 			s.post(c, e.To, e.Answer)
 		case flow.ActorDrop:
 			l.cast.drop(c, e.ID)
+		case flow.ActorKept:
+			s.member(c, flow.Local{Event: core.Kept{Runs: []core.UID{e.Run}}})
 		case flow.ActorSpare:
 			l.dismiss(e.Object)
 		}

@@ -3,6 +3,7 @@ package workflow
 import (
 	"context"
 	"fmt"
+	"io"
 	"runtime/debug"
 	"sync"
 
@@ -39,6 +40,9 @@ type performing struct {
 func (i *instance) Receive(c actor.Context) {
 	p, is := c.Message().(performing)
 	if !is {
+		if _, ends := c.Message().(*actor.Stopped); ends {
+			i.close()
+		}
 		return
 	}
 	defer func() {
@@ -52,6 +56,13 @@ func (i *instance) Receive(c actor.Context) {
 	if !i.made {
 		i.died("it could not be made")
 		c.Stop(c.Self())
+	}
+}
+
+// close closes the state, if that can be.
+func (i *instance) close() {
+	if closer, is := i.state.(io.Closer); is && i.made {
+		_ = closer.Close() // nobody waits for the actor any more
 	}
 }
 

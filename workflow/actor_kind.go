@@ -13,7 +13,8 @@ import (
 
 // ActorKind is a kind of actors with the state S, a pointer as a rule, each of which is made of an I. Nodes on which such actors may live have it in
 // Settings.Actors. An actor does one thing at a time, in the order in which it is asked; it is supervised, and is no more once a method of it
-// has panicked.
+// has panicked. A state that is an io.Closer is closed when its actor is no more: when nobody can use the actor, its run has ended, it has
+// panicked, or the node leaves.
 type ActorKind[S, I any] struct{ *actorKind }
 
 // actorKind is a kind without its types.

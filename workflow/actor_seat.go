@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -168,16 +169,19 @@ func (s *seat) replace(ctx context.Context, before flow.ActorAt, why string) err
 func (s *seat) lose(why string) error {
 	err := s.error(phalanx.ErrLost, errors.New(why))
 	s.life.mu.Lock()
-	defer s.life.mu.Unlock()
 	s.lost = err
 	if s.from != nil {
 		note(&s.life.torn, []core.Blob{flow.BlobOf(s.life.a.uid, *s.from)})
 	}
+	at := s.at
+	s.life.mu.Unlock()
+	s.life.stage.tells(actors.ActorLost{UID: s.life.a.run, Actor: s.name, Of: s.kind, Node: at.Node, Why: why})
 	return err
 }
 
 // restore makes an actor of the snapshot.
 func (s *seat) restore(ctx context.Context, why string) error {
+	from := s.at.Node
 	meta, err := s.life.look(ctx, *s.snapshot)
 	if err != nil {
 		return s.error(phalanx.ErrLost, fmt.Errorf("%s, and its snapshot: %w", why, err))
@@ -189,6 +193,7 @@ func (s *seat) restore(ctx context.Context, why string) error {
 	if err != nil {
 		return s.error(phalanx.ErrFailed, err)
 	}
+	s.life.stage.tells(actors.ActorRestored{UID: s.life.a.run, Actor: s.name, Of: s.kind, From: from, On: s.at.Node, Why: why})
 	return nil
 }
 
@@ -250,21 +255,36 @@ func (l *life) leave(well bool) {
 	l.mu.Lock()
 	var all []flow.ActorAt
 	for _, s := range l.seats {
-		all = append(all, slices.DeleteFunc(s.tries, func(a flow.ActorAt) bool { return well && s.kept && a == s.at })...)
-		switch {
-		case well && s.kept:
-		case s.own && !slices.Contains(all, s.at):
-			all = append(all, s.at)
-		case !s.own && s.writes && s.used:
-			next := s.at
-			next.Version, next.By = next.Version+1, l.by
-			all = append(all, next)
-		}
+		all = append(all, s.leaves(well)...)
 	}
 	l.mu.Unlock()
 	for _, a := range all {
 		l.stage.discard(a)
 	}
+}
+
+// leaves returns at which versions the actor is of no use once the attempt has ended.
+func (s *seat) leaves(well bool) (all []flow.ActorAt) {
+	keeps := well && s.kept
+	for _, a := range s.tries {
+		if !keeps || a != s.at {
+			all = append(all, a)
+		}
+	}
+	switch {
+	case keeps || slices.Contains(all, s.at):
+		return all
+	case s.own:
+		return append(all, s.at)
+	case s.writes && well: // a task that ends well and does not return it was the last to have it
+		all = append(all, s.at)
+	}
+	if s.writes && s.used { // the node may have made the next version
+		next := s.at
+		next.Version, next.By = next.Version+1, s.life.by
+		all = append(all, next)
+	}
+	return all
 }
 
 // nextActorID returns the ID of an actor that the attempt makes.

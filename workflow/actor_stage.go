@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
 )
 
@@ -15,6 +16,8 @@ type stage interface {
 	read(a flow.ActorAnswer)
 	// discard has a node forget an actor, if it is at this version. It does not wait.
 	discard(a flow.ActorAt)
+	// tells publishes an event.
+	tells(e actors.Event)
 	// places returns the nodes on which actors may be made.
 	places() []phalanx.NodeID
 }

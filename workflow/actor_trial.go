@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
 )
 
@@ -33,6 +34,8 @@ func (s *trialStage) places() []phalanx.NodeID { return []phalanx.NodeID{s.self}
 
 func (s *trialStage) read(flow.ActorAnswer) {} // its actors keep their answers
 
+func (s *trialStage) tells(actors.Event) {}
+
 func (s *trialStage) discard(a flow.ActorAt) {
 	s.call(context.Background(), flow.ActorCall{Deed: flow.ActorDiscard, Actor: a})
 }
@@ -55,6 +58,7 @@ func (s *trialStage) call(ctx context.Context, c flow.ActorCall) (answer flow.Ac
 					answer.End, answer.Why = flow.ActorSilent, "it has too much to do"
 				}
 			case flow.ActorDrop:
+				s.here[e.ID].close()
 				delete(s.here, e.ID)
 			}
 		}
@@ -87,6 +91,7 @@ func (s *trialStage) perform(p performing) (all []flow.ActorHostEvent) {
 	default:
 		all = append(all, flow.ActorDied{ID: id, Why: "it could not be made"})
 	}
+	i.close()
 	delete(s.here, id)
 	return all
 }

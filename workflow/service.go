@@ -268,6 +268,7 @@ func (s *service) member(c actor.Context, ev flow.MemberEvent) {
 		case flow.Follows:
 			o.follows, o.followed = e.Node, e.Epoch
 			s.call(c, flow.Leads(e))
+			s.member(c, flow.Local{Event: core.Kept{Runs: o.life.cast.host.Runs()}}) // this controller does not know of the actors here
 		case flow.Do:
 			switch e := e.Effect.(type) {
 			case core.RunAttempt:

@@ -176,6 +176,8 @@ func (s *actorHosts) does(ev ActorHostEvent, want ...string) {
 			got = append(got, strings.TrimSpace(fmt.Sprint(e.Answer.Number, " ", actorNews[e.Answer.End], " ", e.Answer.Why)))
 		case ActorDrop:
 			got = append(got, "drop")
+		case ActorKept:
+			got = append(got, "kept")
 		}
 	}
 	if strings.Join(got, ", ") != strings.Join(want, ", ") {
@@ -194,7 +196,7 @@ func performed(number uint64, end ActorEnd) ActorPerformed {
 // A call is carried out once, and answered as often as it comes.
 func TestActorHostCarriesOutOnce(t *testing.T) {
 	s, at := actorHostOf(t), actorOn("b")
-	s.does(called(1, ActorMake, at, "", "k"), "perform 1")
+	s.does(called(1, ActorMake, at, "", "k"), "kept, perform 1")
 	s.does(called(1, ActorMake, at, "", "k"), "1 works")
 	if !s.h.Busy() {
 		t.Error("no call goes on")
@@ -218,7 +220,7 @@ func TestActorHostCarriesOutOnce(t *testing.T) {
 func TestActorHostKnowsVersions(t *testing.T) {
 	s, at := actorHostOf(t), actorOn("b")
 	s.does(called(1, ActorDo, at, "", "m"), "1 gone node b does not have the actor any more")
-	s.does(called(2, ActorMake, at, "", "k"), "perform 2")
+	s.does(called(2, ActorMake, at, "", "k"), "kept, perform 2")
 	s.does(performed(2, ActorDone), "2 done")
 	s.does(called(3, ActorDo, at, "", "m"), "perform 3")
 	s.does(called(4, ActorDo, at, byAttempt("1", 2), ""), "4 done") // it only makes the next version
@@ -244,15 +246,15 @@ func TestActorHostEndsCalls(t *testing.T) {
 	s, at := actorHostOf(t), actorOn("b")
 	second := at
 	second.ID += "b"
-	s.does(called(1, ActorMake, at, "", "k"), "perform 1")
+	s.does(called(1, ActorMake, at, "", "k"), "kept, perform 1")
 	s.does(performed(1, ActorFailed), "1 failed")
 	s.does(ActorDied{ID: at.ID, Why: "it was not made"})
-	s.does(called(2, ActorMake, at, "", "k"), "perform 2")
+	s.does(called(2, ActorMake, at, "", "k"), "kept, perform 2")
 	s.does(called(3, ActorMake, second, "", "k"), "perform 3")
 	s.does(ActorDied{ID: at.ID, Why: "it has panicked"}, "stop 2, 2 gone it has panicked")
 	s.does(performed(2, ActorDone)) // too late
 	s.does(ActorsFreed{Runs: []core.Released{{Run: actorRun}}}, "drop, stop 3, 3 gone the run of the actor has ended")
-	s.does(called(4, ActorMake, at, "", "k"), "perform 4")
+	s.does(called(4, ActorMake, at, "", "k"), "kept, perform 4")
 	s.does(ActorLeft{From: "a", Over: ActorOver{Number: 4}}, "stop 4")
 	s.does(called(5, ActorDo, at, "", "m"), "perform 5")
 	s.does(Around{Self: "b", Nodes: []phalanx.NodeID{"b", "c"}}, "stop 5")
@@ -265,7 +267,7 @@ func TestActorHostEndsCalls(t *testing.T) {
 // A node takes no more calls than it can keep. Those that it does not take are repeated.
 func TestActorHostIsFull(t *testing.T) {
 	s, at := actorHostOf(t), actorOn("b")
-	s.does(called(1, ActorMake, at, "", "k"), "perform 1")
+	s.does(called(1, ActorMake, at, "", "k"), "kept, perform 1")
 	n := uint64(2)
 	for ; s.h.bytes+callBytes+MaxActorBytes <= mostActorBytes; n++ {
 		s.h.Step(ActorCalled{From: "a", Call: ActorCall{Number: n, Actor: at, Name: "m", Bytes: make([]byte, MaxActorBytes)}})
@@ -279,7 +281,7 @@ func TestActorHostIsFull(t *testing.T) {
 // A node that is full of answers takes the oldest call of each node: what it keeps is of later ones, and waits for that.
 func TestActorHostIsFullOfAnswers(t *testing.T) {
 	s, at := actorHostOf(t), actorOn("b")
-	s.does(called(1, ActorMake, at, "", "k"), "perform 1")
+	s.does(called(1, ActorMake, at, "", "k"), "kept, perform 1")
 	s.does(performed(1, ActorDone), "1 done")
 	for n := uint64(3); s.h.bytes+callBytes <= mostActorBytes; n++ { // call 2 is late
 		s.h.Step(ActorCalled{From: "a", Call: ActorCall{Number: n, Below: 2, Actor: at, Name: "m"}})
@@ -292,7 +294,7 @@ func TestActorHostIsFullOfAnswers(t *testing.T) {
 // A call for which nobody waits is stopped, although one that was made later has come before it and goes on.
 func TestActorHostStopsCallsInAnyOrder(t *testing.T) {
 	s, at := actorHostOf(t), actorOn("b")
-	s.does(called(1, ActorMake, at, "", "k"), "perform 1")
+	s.does(called(1, ActorMake, at, "", "k"), "kept, perform 1")
 	s.does(performed(1, ActorDone), "1 done")
 	s.does(called(7, ActorDo, at, "", "m"), "perform 7")
 	s.does(called(5, ActorDo, at, "", "m"), "perform 5")

@@ -103,6 +103,9 @@ type (
 	}
 	// ActorDrop ends an actor.
 	ActorDrop struct{ ID string }
+	// ActorKept says that the node has its first actor of a run: the host brings it to the executor as core.Kept, so that the controller
+	// tells the node when the run has ended.
+	ActorKept struct{ Run core.UID }
 	// ActorSpare deletes the object of a large answer, which was read.
 	ActorSpare struct{ Object phalanx.ObjectID }
 )
@@ -111,6 +114,7 @@ func (ActorPerform) actorHostEffect() {}
 func (ActorStop) actorHostEffect()    {}
 func (ActorReply) actorHostEffect()   {}
 func (ActorDrop) actorHostEffect()    {}
+func (ActorKept) actorHostEffect()    {}
 func (ActorSpare) actorHostEffect()   {}
 
 // NewActorHost returns that of an incarnation of a node.
@@ -243,7 +247,11 @@ func (h *ActorHost) begin(from phalanx.NodeID, c *hostedCall, m ActorCall) {
 			done(ActorFailed, "there is an actor "+m.Actor.ID)
 			return
 		}
-		h.actors.Made(m.Actor)
+		if first := h.actors.Made(m.Actor); first {
+			if u, is := core.ParseUID(RunOf(m.Actor.ID)); is {
+				h.out = append(h.out, ActorKept{u})
+			}
+		}
 		h.perform(from, m)
 	case !h.takes(m):
 		done(ActorGone, h.whyNot(m))

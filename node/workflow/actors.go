@@ -37,13 +37,14 @@ type Actors struct {
 func NewActors() *Actors { return &Actors{map[string]map[string]ActorAt{}} }
 
 // Made notes an actor that an attempt has made, or has restored of a snapshot. It is at its first version, or at the one after that of
-// the snapshot.
-func (s *Actors) Made(a ActorAt) {
+// the snapshot. first says that the node had none of that run.
+func (s *Actors) Made(a ActorAt) (first bool) {
 	run := RunOf(a.ID)
-	if s.runs[run] == nil {
+	if first = s.runs[run] == nil; first {
 		s.runs[run] = map[string]ActorAt{}
 	}
 	s.runs[run][a.ID] = a
+	return first
 }
 
 // Reads reports whether the node has an actor at a version.

@@ -100,6 +100,8 @@ func (h *host) actorsHere(ev flow.ActorHostEvent) {
 				h.Met("workflow: actor ends with its run")
 			}
 			h.buried(e.ID)
+		case flow.ActorKept:
+			h.local(flow.Local{Event: core.Kept{Runs: []core.UID{e.Run}}})
 		case flow.ActorSpare:
 			h.has.NoObject(e.Object)
 			h.store.delete(e.Object)
