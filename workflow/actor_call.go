@@ -97,6 +97,9 @@ func (m ActorMethod[A, R]) Call(c context.Context, a ActorRef, arg A) (R, error)
 	if err != nil {
 		return none, err
 	}
+	if answer.Large.Object != "" {
+		defer l.stage.read(answer)
+	}
 	if answer.End == flow.ActorFailed {
 		return none, &phalanx.Error{Op: "call", Kind: phalanx.ErrFailed, Err: &ActorError{Name: s.name, Kind: s.kind, Method: m.name, Text: answer.Why}}
 	}

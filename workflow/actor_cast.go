@@ -50,6 +50,10 @@ type (
 		life *incarnation
 		wait *actorWait
 	}
+	actorReads struct { // the attempt has read a large answer
+		life   *incarnation
+		number uint64
+	}
 	actorTells struct { // what an instance has done, or that it is no more
 		life  *incarnation
 		event flow.ActorHostEvent
@@ -72,6 +76,8 @@ func (s nodeStage) call(ctx context.Context, c flow.ActorCall) flow.ActorAnswer 
 		return flow.ActorAnswer{}
 	}
 }
+
+func (s nodeStage) read(a flow.ActorAnswer) { s.send(actorReads{s.life, a.Number}) }
 
 func (s nodeStage) discard(a flow.ActorAt) {
 	s.send(actorAsks{s.life, &actorWait{call: flow.ActorCall{Deed: flow.ActorDiscard, Actor: a}}})
@@ -101,9 +107,13 @@ func (s *service) acts(c actor.Context) bool {
 			s.calling(c, flow.ActorAsk{To: m.wait.call.Actor.Node, Call: m.wait.call})
 		}
 	case actorUnasks:
-		if n := m.wait.call.Number; m.life == s.open.life && m.life.cast.waits[n] == m.wait {
+		if n := m.wait.call.Number; m.life == s.open.life { // it may have ended, with an answer that nobody reads
 			delete(m.life.cast.waits, n)
 			s.calling(c, flow.ActorUnasked{Number: n})
+		}
+	case actorReads:
+		if m.life == s.open.life {
+			s.calling(c, flow.ActorUnasked{Number: m.number})
 		}
 	case actorTells:
 		if m.life == s.open.life {
@@ -236,6 +246,9 @@ func (l *incarnation) dismiss(id phalanx.ObjectID) {
 
 // endActors ends the instances, and waits for what they do.
 func (l *incarnation) endActors(most time.Duration) {
+	if len(l.cast.here) == 0 {
+		return
+	}
 	root := l.o.node.System().Root
 	var ends []*actor.Future
 	for _, pid := range l.cast.here {

@@ -12,6 +12,8 @@ import (
 type stage interface {
 	// call makes a call and waits for its end; ActorWorks: the context has ended before.
 	call(ctx context.Context, c flow.ActorCall) flow.ActorAnswer
+	// read says that the answer of a call was read, which was large.
+	read(a flow.ActorAnswer)
 	// discard has a node forget an actor, if it is at this version. It does not wait.
 	discard(a flow.ActorAt)
 	// tells publishes an event.

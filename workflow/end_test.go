@@ -29,7 +29,7 @@ func TestTheEndDoesNotWaitForTheLedger(t *testing.T) {
 		log := logrus.New()
 		log.SetOutput(io.Discard)
 		ledger := hangs{until: make(chan struct{})}
-		o := &open{settings: Settings{Log: log}, log: ledger, life: &incarnation{}}
+		o := &open{settings: Settings{Log: log}, log: ledger, life: &incarnation{cast: newCast("")}}
 		o.life.ctx, o.life.stop = context.WithCancelCause(t.Context())
 		o.begin(nil, nil)
 		began := time.Now()

@@ -81,6 +81,9 @@ func actorSays(number uint64, end ActorEnd) ActorAnswered {
 func TestActorCallIsRepeated(t *testing.T) {
 	s := actorCallsAt(t)
 	s.does(askActor(5, "b"), "call 5 on b below 5")
+	if !s.c.Busy() {
+		t.Error("no call goes on")
+	}
 	s.due("call 5 on b below 5")
 	s.does(askActor(6, "b"), "call 6 on b below 5")
 	s.does(ActorAnswered{From: "a", Answer: ActorAnswer{Number: 5, End: ActorDone}}) // it was not asked
@@ -90,8 +93,28 @@ func TestActorCallIsRepeated(t *testing.T) {
 	s.does(actorSays(7, ActorDone), "ended 7 done")
 	s.does(actorSays(6, ActorFailed), "ended 6 failed")
 	s.due("over 0 below 8")
-	if at, ok := s.c.Due(); ok {
+	if at, ok := s.c.Due(); ok || s.c.Busy() {
 		t.Errorf("something is due at %v", at)
+	}
+}
+
+// A large answer is an object, which its node keeps until the attempt has read it: other calls do not say before that the call is over.
+func TestActorCallIsOverOnceItsAnswerIsRead(t *testing.T) {
+	s := actorCallsAt(t)
+	large := ActorAnswered{From: "b", Answer: ActorAnswer{Number: 1, End: ActorDone, Large: Ref{Object: "answer"}}}
+	s.does(askActor(1, "b"), "call 1 on b below 1")
+	s.does(large, "ended 1 done")
+	s.does(large) // once more
+	if at, ok := s.c.Due(); ok || !s.c.Busy() {
+		t.Errorf("the call is over, or something is due at %v", at)
+	}
+	s.does(askActor(2, "b"), "call 2 on b below 1")
+	s.does(ActorUnasked{Number: 1}, "over 1 below 2")
+	s.does(ActorAnswered{From: "b", Answer: ActorAnswer{Number: 2, End: ActorDone, Large: Ref{Object: "answer"}}}, "ended 2 done")
+	s.does(Around{Self: "a", Nodes: []phalanx.NodeID{"a"}})
+	s.does(ActorUnasked{Number: 2})
+	if s.c.Busy() {
+		t.Error("a call goes on to a node that has left")
 	}
 }
 
@@ -175,7 +198,13 @@ func TestActorHostCarriesOutOnce(t *testing.T) {
 	s, at := actorHostOf(t), actorOn("b")
 	s.does(called(1, ActorMake, at, "", "k"), "kept, perform 1")
 	s.does(called(1, ActorMake, at, "", "k"), "1 works")
+	if !s.h.Busy() {
+		t.Error("no call goes on")
+	}
 	s.does(performed(1, ActorDone), "1 done")
+	if s.h.Busy() {
+		t.Error("a call goes on that has ended")
+	}
 	s.does(called(1, ActorMake, at, "", "k"), "1 done")
 	s.does(called(2, ActorDo, at, byAttempt("1", 2), "m"), "perform 2")
 	s.does(performed(2, ActorFailed), "2 failed")
@@ -247,6 +276,32 @@ func TestActorHostIsFull(t *testing.T) {
 	s.does(full, fmt.Sprint(n, " works"))
 	s.does(performed(2, ActorDone), "2 done")
 	s.does(full, fmt.Sprint("perform ", n))
+}
+
+// A node that is full of answers takes the oldest call of each node: what it keeps is of later ones, and waits for that.
+func TestActorHostIsFullOfAnswers(t *testing.T) {
+	s, at := actorHostOf(t), actorOn("b")
+	s.does(called(1, ActorMake, at, "", "k"), "kept, perform 1")
+	s.does(performed(1, ActorDone), "1 done")
+	for n := uint64(3); s.h.bytes+callBytes <= mostActorBytes; n++ { // call 2 is late
+		s.h.Step(ActorCalled{From: "a", Call: ActorCall{Number: n, Below: 2, Actor: at, Name: "m"}})
+		s.h.Step(ActorPerformed{From: "a", Answer: ActorAnswer{Number: n, End: ActorDone, Bytes: make([]byte, MaxActorBytes)}})
+	}
+	s.does(ActorCalled{From: "c", Call: ActorCall{Number: 2, Below: 1, Actor: at, Name: "m"}}, "2 works")
+	s.does(ActorCalled{From: "a", Call: ActorCall{Number: 2, Below: 2, Actor: at, Name: "m"}}, "perform 2")
+}
+
+// A call for which nobody waits is stopped, although one that was made later has come before it and goes on.
+func TestActorHostStopsCallsInAnyOrder(t *testing.T) {
+	s, at := actorHostOf(t), actorOn("b")
+	s.does(called(1, ActorMake, at, "", "k"), "kept, perform 1")
+	s.does(performed(1, ActorDone), "1 done")
+	s.does(called(7, ActorDo, at, "", "m"), "perform 7")
+	s.does(called(5, ActorDo, at, "", "m"), "perform 5")
+	s.does(ActorLeft{From: "a", Over: ActorOver{Number: 5, Below: 7}}, "stop 5")
+	if of := s.h.callers["a"]; len(of.calls) != 1 || len(of.order) != 1 {
+		t.Errorf("%v is kept of %v", of.order, of.calls)
+	}
 }
 
 // However many letters are lost, late or doubled: each call ends once, and is carried out once if it ends well.

@@ -28,6 +28,7 @@ type actorCall struct {
 	to    phalanx.NodeID
 	call  ActorCall
 	sent  retry.Backoff
+	ended bool          // its answer is an object, which the attempt reads: the node keeps that until the call is over
 	heard time.Duration // when the node has last said that it works, or else when the call began
 }
 
@@ -58,7 +59,8 @@ type (
 		To   phalanx.NodeID
 		Call ActorCall
 	}
-	// ActorUnasked says that nobody waits for a call any more.
+	// ActorUnasked says that nobody waits for a call any more, nor reads the object that it was answered with. A host says so of each call
+	// of a method that ends with a large answer.
 	ActorUnasked struct{ Number uint64 }
 	// ActorAnswered brings an answer.
 	ActorAnswered struct {
@@ -103,6 +105,9 @@ func (c *ActorCaller) Due() (at time.Duration, ok bool) {
 	return at, ok
 }
 
+// Busy reports whether calls go on, or large answers are read.
+func (c *ActorCaller) Busy() bool { return len(c.calls) > 0 }
+
 // Step takes an event and returns what the host must do, in that order.
 func (c *ActorCaller) Step(now time.Duration, ev ActorCallerEvent) []ActorCallerEffect {
 	c.now = max(c.now, now)
@@ -115,7 +120,7 @@ func (c *ActorCaller) Step(now time.Duration, ev ActorCallerEvent) []ActorCaller
 			c.out = append(c.out, ActorSend{To: a.to, Letter: ActorOver{Number: ev.Number, Below: c.peers[a.to].below()}})
 		}
 	case ActorAnswered:
-		if a := c.calls[ev.Answer.Number]; a != nil && a.to == ev.From {
+		if a := c.calls[ev.Answer.Number]; a != nil && a.to == ev.From && !a.ended {
 			c.answered(a, ev.Answer)
 		}
 	case Around:
@@ -185,7 +190,12 @@ func (c *ActorCaller) answered(a *actorCall, m ActorAnswer) {
 	if m.End == ActorWorks {
 		return
 	}
-	c.close(a)
+	if a.call.Deed == ActorDo && m.Large.Object != "" {
+		a.ended = true
+		c.due.Cancel(a)
+	} else {
+		c.close(a)
+	}
 	c.out = append(c.out, ActorEnded{m})
 }
 
@@ -204,7 +214,9 @@ func (c *ActorCaller) around(members []phalanx.NodeID) {
 		for _, number := range slices.Clone(c.peers[n].open) {
 			if a := c.calls[number]; a != nil {
 				c.close(a)
-				c.end(number, ActorGone, fmt.Sprintf("node %s has left", n))
+				if !a.ended {
+					c.end(number, ActorGone, fmt.Sprintf("node %s has left", n))
+				}
 			}
 		}
 		c.idle.Cancel(n)

@@ -26,7 +26,7 @@ type ActorHost struct {
 type actorCallsOf struct {
 	below uint64 // all with lower numbers are over
 	calls map[uint64]*hostedCall
-	order []uint64 // the numbers of calls, as they came
+	order []uint64 // the numbers of calls, sorted
 }
 
 type actorCallID struct {
@@ -42,7 +42,8 @@ type hostedCall struct {
 	answer *ActorAnswer // nil: it goes on
 }
 
-// mostActorBytes bounds what an ActorHost keeps of calls; further ones are taken when some have ended.
+// mostActorBytes bounds what an ActorHost keeps of calls; further ones are taken when some have ended. The oldest call of a node is
+// always taken: until it has ended the answers to all later ones are kept.
 const mostActorBytes = 64 << 20
 
 // callBytes is about what a call costs beside its argument and its answer.
@@ -124,6 +125,9 @@ func NewActorHost(self phalanx.NodeID) *ActorHost {
 // Runs returns of which runs the node has actors.
 func (h *ActorHost) Runs() []core.UID { return h.actors.Runs() }
 
+// Busy reports whether an actor of the node does what a call asks for.
+func (h *ActorHost) Busy() bool { return len(h.open) > 0 }
+
 // Step takes an event and returns what the host must do, in that order.
 func (h *ActorHost) Step(ev ActorHostEvent) []ActorHostEffect {
 	switch ev := ev.(type) {
@@ -183,7 +187,7 @@ func (h *ActorHost) called(from phalanx.NodeID, m ActorCall) {
 	case c != nil && c.answer != nil:
 		h.out = append(h.out, ActorReply{from, *c.answer})
 		return
-	case c != nil, h.bytes > 0 && h.bytes+callBytes+len(m.Bytes) > mostActorBytes:
+	case c != nil, m.Number > m.Below && h.bytes+callBytes+len(m.Bytes) > mostActorBytes:
 		h.out = append(h.out, ActorReply{from, ActorAnswer{Number: m.Number, End: ActorWorks}})
 		return
 	}
@@ -193,7 +197,8 @@ func (h *ActorHost) called(from phalanx.NodeID, m ActorCall) {
 // note keeps a call, so that copies of it are known.
 func (h *ActorHost) note(of *actorCallsOf, number uint64, actor string, deed ActorDeed, bytes int) *hostedCall {
 	c := &hostedCall{actor: actor, deed: deed, bytes: callBytes + bytes}
-	of.calls[number], of.order = c, append(of.order, number)
+	at, _ := slices.BinarySearch(of.order, number)
+	of.calls[number], of.order = c, slices.Insert(of.order, at, number)
 	h.bytes += c.bytes
 	return c
 }

@@ -13,38 +13,42 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 )
 
-// made makes the object of an output that has one, and says which inputs the node has now.
-func (a *attempt) made(ev core.AttemptEnded, answer uint64) core.AttemptEnded {
-	h, o := a.h, a.order
-	if a.over() || ev.Failed != "" {
-		return ev
-	}
-	job := o.Of.(*messages.Job)
-	var b []byte
-	if h.p.Refuses() {
-		h.Met("workflow: attempt on a node that leaves")
-		return core.AttemptEnded{Failed: "the node is leaving", Lost: true}
-	}
-	if o.Kind == core.Do || o.Kind == core.Remake {
+// finish makes what the output of the attempt names and holds, then the output, and ends it.
+func (a *attempt) finish(ev core.AttemptEnded, answer uint64) {
+	switch {
+	case a.over():
+	case ev.Failed != "":
+		a.end(ev)
+	case a.h.p.Refuses():
+		a.h.Met("workflow: attempt on a node that leaves")
+		a.end(core.AttemptEnded{Failed: "the node is leaving", Lost: true})
+	case !a.makesOutput():
+		a.end(a.made(ev, answer, nil))
+	default:
 		refs, err := a.putNamed(answer)
 		if err != nil {
-			return core.AttemptEnded{Failed: err.Error()}
+			a.end(core.AttemptEnded{Failed: err.Error()})
+			return
 		}
-		if !a.write(answer) {
-			return core.AttemptEnded{Failed: "an actor is gone", Missing: a.missing}
-		}
+		a.write(a.sits, answer, a.orLack(func() {
+			a.hold(answer, refs, func(refs []flow.Ref) {
+				a.orLack(func() { a.end(a.made(ev, answer, refs)) })()
+			})
+		}))
+	}
+}
+
+// made makes the object of an output that has one, and says which inputs the node has now.
+func (a *attempt) made(ev core.AttemptEnded, answer uint64, refs []flow.Ref) core.AttemptEnded {
+	h, o := a.h, a.order
+	job := o.Of.(*messages.Job)
+	var b []byte
+	if a.makesOutput() {
 		if job.Call.Actors {
-			if job.Call.Snapshot {
-				state, err := a.snapshot(answer)
-				if err != nil {
-					return core.AttemptEnded{Failed: err.Error()}
-				}
-				refs = append(refs, state)
-			}
-			ev.Output, b = holding(answer, a.actor(answer), refs)
+			ev.Output, b = holding(answer, a.holds, refs)
 			if h.Alone && !h.calm && h.R.IntN(4) == 0 {
 				h.later(h.Upto(200*ms), func() {
-					if h.Crash(h.p) {
+					if p := h.Find(a.holds.Node); p != nil && h.Crash(p) {
 						h.Met("fault: crash of a node that has an actor")
 					}
 				})
@@ -256,9 +260,7 @@ func (h *host) restore(ev flow.RestorerEvent) {
 // free deletes what the node has of runs that have ended, but for what they end with.
 func (h *host) free(runs []core.Released) {
 	objects, places := h.has.Free(runs)
-	for _, id := range h.actors.Free(runs) {
-		delete(h.states, id)
-	}
+	h.actorsHere(flow.ActorsFreed{Runs: runs})
 	for _, place := range places {
 		h.good(h.keeper.disk.Delete(place))
 		h.safe(place, false)

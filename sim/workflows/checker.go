@@ -386,8 +386,8 @@ func (c *checker) left(rows map[string]string) string {
 	}
 	for _, p := range s.Live() {
 		h, text := s.hosts[p], ""
-		if h.actors != nil {
-			for _, u := range h.actors.Runs() {
+		if h.actorHost != nil {
+			for _, u := range h.actorHost.Runs() {
 				return fmt.Sprintf("(12) an actor of run %s is left on %s", u, p.Name())
 			}
 		}

@@ -6,7 +6,8 @@
 // Besides the faults of the world all machines lose their power at once, disks fail or are full for a while, folders are replaced
 // by empty ones, and checkpoints change on their disk. Tasks run nothing: an attempt has outsiders see its effect (outside.go), and
 // its output is a hash of its inputs. Large outputs, and those without a checkpoint, are objects in the memory of nodes (store.go),
-// with checkpoints on disks (blobs.go).
+// with checkpoints on disks (blobs.go). Actors are numbers on nodes (instances.go), which attempts make, read and write by letters
+// (seats.go, actors.go); some panic, and some nodes take no calls for a while.
 //
 // At its end a run of the simulation has proved that each run of a workflow has ended, that outsiders see of each task just the
 // effect that its annotations promise, that a deterministic task has the output of a run without faults, that results can be read

@@ -18,7 +18,7 @@ func (h *host) rebirth(self phalanx.NodeID) {
 		a.cancel()
 	}
 	clear(h.attempts)
-	h.actors, h.states = flow.NewActors(), map[string]uint64{}
+	h.noActors(self)
 	if h.self != "" {
 		h.Met("workflow: node joins again with its objects")
 		h.store.moved(h.self, self)
@@ -90,6 +90,14 @@ func (h *host) heard(from phalanx.NodeID, letter any) {
 		h.which(from, m)
 	case flow.These:
 		h.copy(flow.Counted{From: from, These: m})
+	case flow.ActorCall:
+		if h.Now() >= h.deaf {
+			h.actorsHere(flow.ActorCalled{From: from, Call: m})
+		}
+	case flow.ActorOver:
+		h.actorsHere(flow.ActorLeft{From: from, Over: m})
+	case flow.ActorAnswer:
+		h.actorCalls(flow.ActorAnswered{From: from, Answer: m})
 	default:
 		h.Fail("%s hears a %T", h.p.Name(), m)
 	}
@@ -162,10 +170,15 @@ type attempt struct {
 	missing, unsaved []core.Blob                 // inputs that cannot be had
 	wished           uint64                      // the last object that was to be put again
 
-	named *flow.Sources
-	refs  []flow.Ref                // that inputs name
-	got   map[phalanx.ObjectID]bool // of refs
-	sits  []*seat                   // actors that inputs hold
+	named  *flow.Sources
+	refs   []flow.Ref                // that inputs name
+	got    map[phalanx.ObjectID]bool // of refs
+	sits   []*seat                   // actors that inputs hold
+	asks   map[uint64]bool           // calls to actors that have not ended
+	begun  int                       // actors that it has made or restored
+	larges int                       // objects that calls may be answered with
+	mine   []flow.ActorAt            // versions of actors that the attempt may have made
+	holds  flow.Actor                // that its output holds
 }
 
 func (h *host) sortedAttempts() []*attempt {
@@ -182,7 +195,7 @@ func (h *host) run(o core.Order) {
 	}
 	h.Met("workflow: attempt")
 	h.tracef("attempt %+v of kind %d", o.ID, o.Kind)
-	a := &attempt{h: h, life: h.life, order: o}
+	a := &attempt{h: h, life: h.life, order: o, asks: map[uint64]bool{}}
 	h.attempts[o.ID] = a
 	takes := h.Upto(100 * ms)
 	if h.R.IntN(8) == 0 && !h.calm {
@@ -194,7 +207,7 @@ func (h *host) run(o core.Order) {
 // cancel has the attempt end soon. It may still have its effect.
 func (a *attempt) cancel() {
 	a.stops = true
-	if a.wished != 0 && a.h.wishes[a.wished] != nil { // it waits for a disk that may be away for long
+	if a.wished != 0 && a.h.wishes[a.wished] != nil || len(a.asks) > 0 { // it waits for a disk that may be away for long, or for an actor
 		a.h.later(a.h.Upto(20*ms), func() { a.end(core.AttemptEnded{Failed: "canceled"}) })
 		return
 	}
@@ -215,7 +228,7 @@ func (a *attempt) act() {
 			a.sit(a.sits, a.orLack(func() {
 				ev, answer := a.h.outside.attempt(a)
 				a.readSome(a.orLack(func() {
-					a.h.later(a.h.Upto(10*ms), func() { a.pass(ev, answer, a.orLack(func() { a.end(a.made(ev, answer)) })) })
+					a.h.later(a.h.Upto(10*ms), func() { a.pass(ev, answer, a.orLack(func() { a.finish(ev, answer) })) })
 				}))
 			}))
 		}))
@@ -245,6 +258,7 @@ func (a *attempt) end(ev core.AttemptEnded) {
 		return
 	}
 	delete(h.attempts, a.order.ID)
+	a.rise(ev.Failed == "")
 	ev.ID = a.order.ID
 	h.local(flow.Local{Event: ev})
 }

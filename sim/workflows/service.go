@@ -22,7 +22,7 @@ const ms = time.Millisecond
 
 // Kind is the workflows as a service of a run.
 var Kind = sim.Kind{Name: "workflows", Crowded: true, Durable: true, New: func(w *sim.World) sim.Service {
-	s := &service{World: w, hosts: map[*sim.Process]*host{}, machines: map[string]*machine{}, blobs: map[string][]uint64{}, rotted: map[string][]uint64{}}
+	s := &service{World: w, hosts: map[*sim.Process]*host{}, machines: map[string]*machine{}, blobs: map[string][]uint64{}, rotted: map[string][]uint64{}, carried: map[carried]bool{}, versions: map[flow.ActorAt]uint64{}}
 	s.store = newStore(s)
 	s.outside = newOutside(s)
 	s.check = newChecker(s)
@@ -47,6 +47,8 @@ type service struct {
 	outside    *outside
 	check      *checker
 	work       *workload
+	carried    map[carried]bool        // calls to actors
+	versions   map[flow.ActorAt]uint64 // the states of actors
 }
 
 // host is the service's part of a process: the keeper of the ledger, the executor and the calls of clients.
@@ -58,23 +60,27 @@ type host struct {
 
 	keeper keeper
 
-	self     phalanx.NodeID // of the incarnation that members know; "": there was none yet
-	view     core.Members
-	member   *flow.Member // of that incarnation
-	life     uint64       // counts incarnations
-	attempts map[core.AttemptID]*attempt
-	follows  flow.Follows
-	caller   *flow.Caller
-	calls    map[uint64]*call
-	has      *flow.Belongings // of that incarnation
-	actors   *flow.Actors
-	states   map[string]uint64 // of actors
-	restorer *flow.Restorer
-	wishes   map[uint64]func(flow.Granted)
-	laid     map[uint64]phalanx.ObjectID // objects of checkpoints that others copy
-	number   uint64                      // of the last call
-	copier   *flow.Copier                // nil: the machine has no disk that lasts
-	remains  flow.Remains
+	self        phalanx.NodeID // of the incarnation that members know; "": there was none yet
+	view        core.Members
+	member      *flow.Member // of that incarnation
+	life        uint64       // counts incarnations
+	attempts    map[core.AttemptID]*attempt
+	follows     flow.Follows
+	caller      *flow.Caller
+	calls       map[uint64]*call
+	has         *flow.Belongings     // of that incarnation
+	actorCaller *flow.ActorCaller    // of that incarnation
+	calling     map[uint64]*actorAsk // calls to actors that have not ended
+	actorHost   *flow.ActorHost      // of that incarnation
+	instances   map[string]*instance // of its actors
+	queued      map[actorCallOf]bool // calls that actors have not begun to carry out; true: nobody waits for it
+	deaf        time.Duration        // until then it takes no calls to its actors
+	restorer    *flow.Restorer
+	wishes      map[uint64]func(flow.Granted)
+	laid        map[uint64]phalanx.ObjectID // objects of checkpoints that others copy
+	number      uint64                      // of the last call
+	copier      *flow.Copier                // nil: the machine has no disk that lasts
+	remains     flow.Remains
 }
 
 // Started opens the machine's folder.
@@ -107,12 +113,14 @@ func (s *service) Learned(p *sim.Process) {
 			h.rebirth(self)
 		}
 		nodes, leaving := v.IDs(Kind.Name)
+		disks, _ := v.IDs(folder)
+		around := flow.Around{Self: self, Nodes: nodes, Disks: disks, First: v.First(folder)}
 		h.view = core.Members{View: core.ViewNumber{Boot: v.Restarts, Number: v.Number}, Nodes: nodes, Leaving: leaving}
+		h.actorsHere(around)
+		h.actorCalls(around)
 		if c := h.keeper.controller; c != nil {
 			c.step(flow.View{Members: h.view})
 		}
-		disks, _ := v.IDs(folder)
-		around := flow.Around{Self: self, Nodes: nodes, Disks: disks, First: v.First(folder)}
 		h.call(around)
 		h.restore(around)
 		h.copy(disksOf(self, v))
@@ -264,6 +272,7 @@ func (s *service) Due(p *sim.Process) (time.Duration, bool) {
 	}
 	if h.member != nil {
 		add(h.member.Due())
+		add(h.actorCaller.Due())
 	}
 	if c := h.keeper.controller; c != nil {
 		add(c.tenure.Due())
@@ -292,6 +301,9 @@ func (s *service) Tick(p *sim.Process) {
 	}
 	if h.member != nil && is(h.member.Due) {
 		h.local(flow.Local{Event: core.Tick{}})
+	}
+	if h.actorCaller != nil && is(h.actorCaller.Due) {
+		h.actorCalls(flow.Tick{})
 	}
 	if c := h.keeper.controller; c != nil && is(c.tenure.Due) {
 		c.step(flow.Tick{})

@@ -102,6 +102,9 @@ func (o *store) delete(id phalanx.ObjectID) {
 	}
 }
 
+// origin returns the incarnation that has put an object.
+func (o *store) origin(id phalanx.ObjectID) phalanx.NodeID { return o.all[id].origin }
+
 func (o *store) copied(h *host, id phalanx.ObjectID) {
 	if on := &o.all[id].on; !slices.Contains(*on, h.self) {
 		*on = append(*on, h.self)

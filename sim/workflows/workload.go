@@ -450,6 +450,9 @@ func (s *service) Missing() string {
 		if n := len(s.hosts[p].attempts); n > 0 {
 			return fmt.Sprintf("%d attempts on %s go on, and all runs are over", n, p.Name())
 		}
+		if left := s.hosts[p].actorsLeft(); left != "" {
+			return "(12) all runs are over, and " + left
+		}
 		if c := s.hosts[p].copier; c != nil && c.Busy() {
 			return p.Name() + " looks for its checkpoints on other disks"
 		}
