@@ -92,7 +92,7 @@ func (a *attempt) askActor(c flow.ActorCall, then func(m flow.ActorAnswer, gone 
 			a.h.Met("workflow: attempt fails with a call to an actor")
 			a.end(core.AttemptEnded{Failed: m.Why, Lost: a.h.p.Refuses()})
 		default:
-			then(m, m.End == flow.ActorGone)
+			then(m, m.End == flow.ActorGone || m.End == flow.ActorCrashed)
 		}
 	})
 	a.asks[number] = true
@@ -156,6 +156,9 @@ func (a *attempt) use(s *seat, name string, b []byte, then func(m flow.ActorAnsw
 			a.readAnswer(m, then)
 		case !gone:
 			then(m, false)
+		case s.state.Object == "" && m.End == flow.ActorCrashed: // no input was lost: that is a failure
+			a.h.Met("workflow: attempt fails with an actor")
+			a.end(core.AttemptEnded{Failed: m.Why})
 		case s.state.Object == "":
 			a.lacksActor(s)
 			then(m, true)
@@ -311,7 +314,7 @@ func (a *attempt) hold(answer uint64, refs []flow.Ref, then func([]flow.Ref)) {
 			case !gone:
 				a.holds.State = m.Large.Object
 				then(append(refs, m.Large))
-			case s.own || s.state.Object != "":
+			case s.own || s.state.Object != "" || m.End == flow.ActorCrashed:
 				a.end(core.AttemptEnded{Failed: m.Why})
 			default:
 				a.lacksActor(s)
