@@ -12,11 +12,12 @@ import (
 	"github.com/phalanx-go/phalanx/workflow"
 )
 
-// medley is a workflow of steps that no other program here has: a Reduce of large arrays, which tasks with a limit make, a sleep, and
-// a signal, with which it ends.
+// medley is a workflow of steps that no other program here has: a Reduce of large arrays, which tasks with a limit make, actors, a sleep,
+// and a signal, with which it ends.
 type medley struct {
 	Arrays int
 	Seed   int64
+	Tally  tally
 }
 
 const (
@@ -27,7 +28,7 @@ const (
 )
 
 func newMedley(rng *rand.Rand) *medley {
-	return &medley{1 + rng.IntN(mostArrays), rng.Int64N(1 << 30)}
+	return &medley{1 + rng.IntN(mostArrays), rng.Int64N(1 << 30), newTally(rng)}
 }
 
 // element is what each element of an array is.
@@ -38,14 +39,14 @@ func (m medley) sum() (sum int64) {
 	for i := range m.Arrays {
 		sum += m.element(i)
 	}
-	return sum
+	return sum + m.Tally.sum()
 }
 
 var (
 	arrayTask = workflow.Func1("array", 1, func(_ workflow.Context, element int64) ([]int64, error) {
 		return slices.Repeat([]int64{element}, arrayLength), nil
 	}).With(workflow.Deterministic, workflow.NoEffect, workflow.Limit("soak", medleyLimit))
-	sumTask = workflow.Func2("sum", 1, func(_ workflow.Context, all []int64, signal string) (int64, error) {
+	sumTask = workflow.Func3("sum", 1, func(_ workflow.Context, all []int64, signal string, counted int64) (int64, error) {
 		if len(all) != arrayLength || signal != medleySignal {
 			return 0, workflow.Permanent(fmt.Errorf("%d elements, and the signal %q", len(all), signal))
 		}
@@ -54,7 +55,7 @@ var (
 				return 0, workflow.Permanent(fmt.Errorf("element %d is %d, and the first %d", i, v, all[0]))
 			}
 		}
-		return all[0], nil
+		return all[0] + counted, nil
 	}).With(workflow.NoEffect)
 )
 
@@ -64,7 +65,7 @@ func (m medley) workflow() workflow.Step[int64] {
 		in = append(in, arrayTask.Bind(workflow.Value(m.element(i))))
 	}
 	all := workflow.Reduce(phalanx.Sum, 0, in...)
-	return sumTask.Bind(workflow.After(all, workflow.Sleep(30*time.Millisecond)), workflow.Event[string](medleySignal))
+	return sumTask.Bind(workflow.After(all, workflow.Sleep(30*time.Millisecond)), workflow.Event[string](medleySignal), m.Tally.workflow())
 }
 
 // play starts one medley after the other until ctx ends, and checks their results.

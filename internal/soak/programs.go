@@ -42,7 +42,7 @@ type world struct {
 
 // registry returns the tasks of a node: those of trips, and the hash in some versions.
 func (w world) registry(versions ...int) *workflow.Registry {
-	tasks := append(w.Trips.All(), arrayTask, sumTask)
+	tasks := append(w.Trips.All(), arrayTask, sumTask, beginTally, addTally, readTally)
 	for _, v := range versions {
 		tasks = append(tasks, w.Task(v))
 	}

@@ -42,7 +42,7 @@ func (w WorkflowNode) Run() error {
 	ctx, cancel := context.WithTimeout(life, joining)
 	defer cancel()
 	outside := &world{Outside: hashdag.Outside{Dir: w.Effects}, Trips: reservation.Outside{Store: reservation.Client{Address: w.Store}, Dir: w.Effects}}
-	settings := workflow.Settings{Dir: w.Dir, Slots: slots, Tasks: outside.registry(w.Versions...), ReplaceAfter: replaceAfter}
+	settings := workflow.Settings{Dir: w.Dir, Slots: slots, Tasks: outside.registry(w.Versions...), Actors: workflow.Actors(counts), ReplaceAfter: replaceAfter}
 	service, err := settings.Open()
 	if err != nil {
 		return err
