@@ -75,6 +75,7 @@ type ended struct {
 	made    []Ref                             // all objects of the attempt: those that nobody needs are deleted by the host
 	tried   map[phalanx.ObjectID]bool         // these, and what was to be one: a call that failed may have taken effect
 	value   any                               // the output before it was encoded
+	leave   func(well bool)                   // ends the actors that nobody can use, once it is clear how it has ended; nil: it has used none
 }
 
 // maxInline is the largest output, in bytes, that goes with records. Larger ones become objects.
@@ -117,7 +118,7 @@ func (r *runner) run(ctx context.Context, a *attempt, beat func([]byte)) ended {
 	life := newLife(a, r.store, beat)
 	life.stage = r.stage
 	e := r.perform(ctx, t, f, a, life)
-	life.leave(e.err == nil)
+	e.leave = life.leave
 	life.tell(&e)
 	return e
 }

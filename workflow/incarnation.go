@@ -165,6 +165,9 @@ func (l *incarnation) run(ctx context.Context, o core.Order) core.AttemptEnded {
 			e.err, e.closed = fmt.Errorf("its output: %w", err), errors.Is(err, phalanx.ErrClosed)
 		}
 	}
+	if e.leave != nil {
+		e.leave(e.err == nil)
+	}
 	ev.Output, ev.Final = e.output, e.final
 	if job.Result {
 		ev.Output.Names = namesOf(a.run, e.refs)

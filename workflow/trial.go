@@ -104,7 +104,7 @@ func (t *Trial) Undo(ctx context.Context, s AnyStep, try Try) error {
 		return err
 	}
 	a.kind = core.TakeBack
-	return t.runner(tasks).run(ctx, a, nil).err
+	return t.attend(ctx, a, tasks).err
 }
 
 // Compensate runs the compensation of a step's task, with an output that Do has returned.
@@ -114,7 +114,7 @@ func (t *Trial) Compensate(ctx context.Context, s AnyStep, made Recording, try T
 		return err
 	}
 	a.kind, a.output = core.MakeUp, &given{bytes: made.Output}
-	return t.runner(tasks).run(ctx, a, nil).err
+	return t.attend(ctx, a, tasks).err
 }
 
 // Replay runs the function that a registry now has for a recorded attempt, on the recorded inputs.
@@ -154,6 +154,15 @@ func Output[R any](r Recording) (R, error) {
 
 func (t *Trial) runner(tasks *Registry) *runner {
 	return &runner{tasks: tasks, store: t.store, stage: t.stage, log: t.log, grace: attemptGrace}
+}
+
+// attend runs an attempt.
+func (t *Trial) attend(ctx context.Context, a *attempt, tasks *Registry) ended {
+	e := t.runner(tasks).run(ctx, a, nil)
+	if e.leave != nil {
+		e.leave(e.err == nil)
+	}
+	return e
 }
 
 func (t *Trial) try(call messages.GraphCall, try Try) *attempt {
@@ -205,7 +214,7 @@ func constants(in input) (supply, error) {
 
 // record runs an attempt and returns what it was given and has made.
 func (t *Trial) record(ctx context.Context, a *attempt, tasks *Registry) (Recording, error) {
-	e := t.runner(tasks).run(ctx, a, nil)
+	e := t.attend(ctx, a, tasks)
 	r := Recording{Task: a.call.String(), Key: keyOf(a), Expands: e.expands, Deterministic: a.call.Deterministic}
 	for _, s := range a.args {
 		r.Inputs = append(r.Inputs, s.recorded())
