@@ -29,7 +29,8 @@ import (
 //
 // If no other member stays, since all others leave as well or are gone, the node ends soon, and
 // without an error: a warning in its log has the number of the objects that it had, and the names
-// of the first ten. A member that hung and was removed as the node left has 5 s to join again.
+// of the first ten. A member that hung and was removed as the node left has 5 s to join again. Members
+// that are gone have half of the time to start again if a Durable service has something to hand over.
 //
 // A node that the others have removed joins again with its complete copies, so that it
 // can hand them over: Leave waits for that. The error is ErrFenced if ctx ends before

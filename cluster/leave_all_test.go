@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/sirupsen/logrus"
 	logtest "github.com/sirupsen/logrus/hooks/test"
 
@@ -93,6 +95,31 @@ func TestLeaveWhenAllOthersAreGone(t *testing.T) {
 	}
 	if got := losses(said); !slices.Contains(got, "x2") {
 		t.Errorf("%v are lost", got)
+	}
+}
+
+// The other nodes are gone, and a service has something on this node's disk that nobody has taken. Their processes could start
+// again and need it: a node that leaves waits for half of its time.
+func TestLeaveWhenOthersMayNeedItsDisk(t *testing.T) {
+	t.Parallel() // it mostly waits
+	nodes := start(t, 3, silent, func(c *cluster.Config) {
+		c.Services = []cluster.Service{{Name: "disk", Durable: true, Actor: func(*cluster.Node) *actor.Props { return actor.PropsFromFunc(func(actor.Context) {}) }}}
+	})
+	steady(t, nodes)
+	leaver := nodes[2]
+	leaver.Remains("disk", math.MaxUint64, 1)
+	const deadline = 14 * time.Second
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	begun, left := time.Now(), make(chan error, 1)
+	go func() { left <- leaver.Leave(ctx) }()
+	eventually(t, "it is marked", func() bool { m, _ := nodes[0].View().Member(leaver.ID()); return m.Leaving })
+	die(nodes[:2]...)
+	if err := <-left; err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begun); took < deadline/2 || took >= deadline {
+		t.Errorf("it has left after %v", took)
 	}
 }
 

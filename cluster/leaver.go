@@ -144,6 +144,7 @@ func (lv *leaver) do(e leave.Effect) {
 func (lv *leaver) here(all bool) leave.Here {
 	l := lv.l
 	h := leave.Here{All: all, Reduces: l.reduces.Targets(), Places: l.places.Targets(), Services: l.n.notHandedOver(l.view.Load().Number)}
+	h.Durable = l.n.anyDurable(h.Services)
 	h.Puts, h.Making = l.store.Runs() // after the places, whose roots are among them for longer
 	if all {
 		shards := len(l.view.Load().Shards)

@@ -26,6 +26,10 @@ type Service struct {
 	// NoLease says that the actor is told NoLease.
 	NoLease bool
 
+	// Durable says that what Remains is on a disk, and that the service can begin the cluster anew (Node.Begin). A node that leaves waits for
+	// members whose processes have ended: they may start again over their disks.
+	Durable bool
+
 	// With are services that this one needs: they start before it, as if they stood before it in Config.Services.
 	With []Service
 
@@ -133,6 +137,11 @@ func (n *Node) notHandedOver(view uint64) (all []string) {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// anyDurable reports whether one of the named services is Durable.
+func (n *Node) anyDurable(names []string) bool {
+	return slices.ContainsFunc(n.cfg.Services, func(s Service) bool { return s.Durable && slices.Contains(names, s.Name) })
 }
 
 // heldByServices is the memory of all services, in bytes.

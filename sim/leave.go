@@ -259,6 +259,7 @@ func (n *node) here(all bool) leave.Here {
 			if s.service.Remains(p) {
 				n.w.met["services are handed over"]++
 				h.Services = append(h.Services, n.w.features[i])
+				h.Durable = h.Durable || s.resumer != nil
 			}
 		}
 	}

@@ -44,7 +44,7 @@ func TestCheckOfEventsExpansionsAndActors(t *testing.T) {
 		{both.Bind(look.Bind(train.Bind(a)), look.Bind(train.Bind(a))), "write the same version, that of actor"},
 		{train.Bind(a), "actors: the result train holds an actor, whose version is not saved: Snapshot train"},
 		{look.Bind(bare.Bind()), "actors: bare has an idempotent effect, and its output holds an actor: a repeat under its key makes another actor: declare bare NoEffect, give it an Undo, or have"},
-		{look.Bind(actor.Compensate(func(workflow.Context, workflow.ActorRef) error { return nil }).Bind()), "actors: actor has a compensation and no undo, and its output holds an actor"},
+		{look.Bind(actor.Compensate(func(workflow.Context, workflow.ActorRef) error { return nil }).Bind()), "compensate: actor has a compensation and no effect: there is nothing to make up for: do not declare actor NoEffect"},
 		{look.Bind(undone.Bind()), ""},
 		{look.Bind(actor.With(workflow.Deterministic).Bind()), "deterministic: actor is declared Deterministic, and its output holds an actor"},
 		{grad.Bind().With(workflow.Snapshot), "actors: grad has a snapshot, and its output holds no actor"},

@@ -57,7 +57,7 @@ func (s Settings) service(f folder) cluster.Service {
 	if s.Slots <= 0 {
 		s.Slots = 2 * runtime.NumCPU()
 	}
-	service := cluster.Service{Name: Name, Actor: func(n *cluster.Node) *actor.Props {
+	service := cluster.Service{Name: Name, Durable: true, Actor: func(n *cluster.Node) *actor.Props {
 		o := openService(n, s, f)
 		return actor.PropsFromProducer(func() actor.Actor { return &service{node: n, open: o} }, actor.WithMailbox(actor.UnboundedLockfree()))
 	}}

@@ -163,6 +163,8 @@ var inControllers = []Mistake{
 		"protocol/workflow/scope.go", "if had == (s.rest == 0) {", "if _ = had; v != s.result() {"),
 	mistake(Tests, "a repeat under a key makes another actor",
 		"protocol/workflow/actors.go", "case t.Actor && t.Effect == Idempotent:", "case false:"),
+	mistake(Tests, "a compensation has no effect to make up for",
+		"protocol/workflow/check.go", "case t.Effect == None:", "case false:"),
 	mistake(Tests, "a task reads a version that moves away",
 		"protocol/workflow/actors.go", "ok && w != v && !s.saves(p) {", "ok && w != v && false {"),
 	mistake(Tests, "a lost output is made again with another effect",

@@ -84,6 +84,8 @@ var inHosts = []Mistake{
 		"cluster/resume.go", "	if !n.resume.ways.Order(w) {\n", "	if n.leaving || !n.resume.ways.Order(w) {\n"),
 	mistake("cluster LeavingNodeGoesTheOrderedWay", "a node that has begun the cluster anew awaits nobody as it leaves",
 		"cluster/rejoin.go", "if w.Restarts > 0 && len(known) > 0 {", "if false {"),
+	mistake("cluster LeaveWhenOthersMayNeedItsDisk", "a node that leaves does not know that a service has a disk",
+		"cluster/leaver.go", "	h.Durable = l.n.anyDurable(h.Services)\n", ""),
 	mistake("cluster LeaderThatDoesNotReply", "a detector does not hear that the leader of the voters does not reply",
 		"cluster/suspicion.go", "		d.Broken(leader)\n", "		_ = leader\n"),
 	mistake("cluster HasComeBack", "a node closes its connections with a process that has come back at its address",

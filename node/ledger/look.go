@@ -13,6 +13,14 @@ func (c *Core) Voters() []uint64 {
 	return slices.Clone(c.group.Voters)
 }
 
+// Learners returns the replicas that catch up before they vote, if this node's one leads. The voters can be settled meanwhile.
+func (c *Core) Learners() []uint64 {
+	if !c.began {
+		return nil
+	}
+	return slices.Clone(c.group.Learners)
+}
+
 // Holds is about the memory that the replica takes, in bytes.
 func (c *Core) Holds() int {
 	if c.replica == nil {

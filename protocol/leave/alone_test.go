@@ -63,6 +63,66 @@ func TestNoMemberStaysAndNoMajorityIsLeft(t *testing.T) {
 	}
 }
 
+// A node with something on its disk waits until a service can hand it over, or for half of its time, if members that were to
+// stay are gone: their processes may start again.
+func TestADiskIsNeededWhereNoMemberIsLeft(t *testing.T) {
+	for name, c := range map[string]struct {
+		stay   int
+		marked bool
+		what   Here
+		until  time.Duration // when the service has handed over; 0: it never has
+		want   time.Duration // when the node has left
+	}{
+		"nobody comes":              {1, true, Here{Services: []string{"s"}, Durable: true}, 0, 30 * time.Second},
+		"no view marks the node":    {1, false, Here{Services: []string{"s"}, Durable: true}, 0, 30 * time.Second},
+		"it is handed over":         {1, true, Here{Services: []string{"s"}, Durable: true}, 7 * time.Second, 7 * time.Second},
+		"and no view marks it":      {1, false, Here{Services: []string{"s"}, Durable: true}, 7 * time.Second, 7 * time.Second},
+		"it is handed over at once": {1, true, Here{Services: []string{"s"}, Durable: true}, time.Second, aloneFor},
+		"it is in memory":           {1, true, Here{Services: []string{"s"}}, 0, aloneFor},
+		"all leave":                 {0, true, Here{Services: []string{"s"}, Durable: true}, 0, aloneFor},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &here{t: t, core: New(Config{Deadline: time.Minute, AtOnce: 2}), what: c.what, view: Viewed{Number: 5, Member: true, Others: 1, Stay: c.stay, Shards: 2, Marked: c.marked}}
+			h.step(h.view)
+			h.step(Start{})
+			h.step(Lost{Majority: true, Gone: 1})
+			for h.ended == nil && h.now < time.Minute {
+				at, ok := h.core.Due()
+				if !ok || at > c.want+lookAgain {
+					t.Fatalf("it looks again at %v, %v", at, ok)
+				}
+				h.tick(max(at-h.now, time.Millisecond))
+				if c.until > 0 && h.now >= c.until {
+					h.what = Here{}
+				}
+			}
+			if h.ended != (Left{Alone: true}) || h.now < c.want || h.now > c.want+lookAgain {
+				t.Errorf("after %v: %#v, want it to have left after %v", h.now, h.ended, c.want)
+			}
+			if up := h.proposed("GiveUp"); up != (c.want == 30*time.Second) {
+				t.Errorf("it has given up (%v)", up)
+			}
+		})
+	}
+}
+
+// The cluster that is begun anew removes the node, which waits for that.
+func TestTheClusterIsBegunAnewWhileADiskIsNeeded(t *testing.T) {
+	h := begin(t, time.Minute, 1)
+	h.what = Here{Services: []string{"s"}, Durable: true}
+	h.learn(func(v *Viewed) { v.Marked = true })
+	h.tick(time.Second)
+	h.step(Lost{Majority: true, Gone: 1})
+	h.tick(10 * time.Second)
+	if h.ended != nil {
+		t.Fatalf("it has ended: %#v", h.ended)
+	}
+	h.learn(func(v *Viewed) { v.Member = false })
+	if h.ended != (Left{Fenced: true}) {
+		t.Errorf("%#v", h.ended)
+	}
+}
+
 // A majority that is found again removes the node.
 func TestTheMajorityIsFoundWhileItIsAlone(t *testing.T) {
 	h := gone(t, time.Minute, 0)

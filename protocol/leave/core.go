@@ -153,7 +153,7 @@ func (c *Core) search(all bool) {
 
 func (c *Core) saw(h Here) {
 	if c.gaveUp {
-		h.Services = nil
+		h.Services, h.Durable = nil, false
 	}
 	c.looking, c.here, c.look = false, h, c.now+lookAgain
 	if c.fresh = h.All; !h.All {
@@ -219,10 +219,14 @@ func (c *Core) answered(a Answered) {
 
 // advance does all work that is possible now.
 func (c *Core) advance() {
+	if c.awaited() {
+		c.giveUpLate()
+		c.lookAgain()
+	}
 	switch {
 	case c.known && !c.view.Member: // the view may not say by which request: its removal may have lost shards
 		c.end(Left{Fenced: !c.removing && c.view.Stay > 0, Alone: c.view.Stay == 0})
-	case c.known && c.view.Others == 0 && !c.strays(), c.alone && c.now >= c.aloneUntil():
+	case c.known && c.view.Others == 0 && !c.strays(), c.alone && !c.awaited() && c.now >= c.aloneUntil():
 		c.end(Left{Alone: true})
 	case c.now >= c.cfg.Deadline && c.removing:
 		c.end(Left{Unseen: true})
@@ -242,6 +246,11 @@ func (c *Core) advance() {
 // deserted reports whether the node can neither hand over nor be removed: the majority of the
 // voters is lost, and every other member leaves as well or is known to be gone.
 func (c *Core) deserted() bool { return c.known && c.lost.Majority && c.lost.Gone >= c.view.Stay }
+
+// awaited reports whether a node that is deserted waits for members that are gone: it has something on its disk to hand over, and
+// services with disks begin the cluster anew once processes have started again over them. Half of its time is enough. Where all
+// leave nobody comes for it.
+func (c *Core) awaited() bool { return c.alone && c.view.Stay > 0 && c.here.Durable }
 
 // aloneUntil returns when a node that is alone goes.
 func (c *Core) aloneUntil() time.Duration { return min(c.aloneAt+aloneFor, c.cfg.Deadline) }
@@ -264,17 +273,28 @@ func (c *Core) repeat(e Effect) {
 	}
 }
 
-func (c *Core) handOver() {
+// giveUpLate gives up what runs after half of the time.
+func (c *Core) giveUpLate() {
 	if c.here.runs() && c.now >= c.giveUp && !c.gaveUp {
 		c.gaveUp = true
 		c.emit(GiveUp{Services: c.here.Services})
-		c.here.Services = nil
+		c.here.Services, c.here.Durable = nil, false
 	}
+}
+
+// lookAgain looks whether what runs has ended, from time to time.
+func (c *Core) lookAgain() {
+	if !c.looking && c.here.runs() && c.now >= c.look {
+		c.search(false)
+	}
+}
+
+func (c *Core) handOver() {
+	c.giveUpLate()
 	c.ask()
+	c.lookAgain()
 	switch {
 	case c.looking:
-	case c.here.runs() && c.now >= c.look:
-		c.search(false)
 	case c.asks.any():
 		if c.now >= c.allAt+lookForGone {
 			c.search(true)
@@ -356,21 +376,25 @@ func (c *Core) Due() (time.Duration, bool) {
 		return 0, false
 	}
 	at := c.cfg.Deadline
-	if c.alone {
+	if c.alone && !c.awaited() {
 		at = c.aloneUntil()
 	}
 	if c.strays() {
 		at = min(at, c.strayedUntil())
 	}
-	if c.known && (c.marked == 0 || c.removing) {
+	proposes := c.marked == 0 || c.removing
+	if c.known && proposes {
 		at = min(at, c.propose)
-	} else if c.known {
-		if !c.gaveUp && c.here.runs() {
+	}
+	if c.known && c.here.runs() && (!proposes || c.awaited()) {
+		if !c.gaveUp {
 			at = min(at, c.giveUp)
 		}
-		if !c.looking && c.here.runs() {
+		if !c.looking {
 			at = min(at, c.look)
 		}
+	}
+	if c.known && !proposes {
 		if next, ok := c.asks.due(c.now); ok {
 			at = min(at, next)
 		}

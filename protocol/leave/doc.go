@@ -17,6 +17,10 @@
 // It goes when it is removed, whoever asked for that; or when no view can be decided any more, since
 // the majority of the voters is lost, for aloneFor. There is no member that it could join again.
 //
+// If members that are gone were to stay, and a service has something on the node's disk to hand over, the node waits
+// for half of its time instead. Where their processes start again over their disks the service begins the cluster anew, and that disk may
+// be needed for it.
+//
 // If the last member that stayed was removed while the node leaves, and its process is not known to be
 // gone, the node waits for strayFor: a member that hung joins again, and takes what is handed over.
 //

@@ -76,6 +76,7 @@ type Copy struct {
 type Here struct {
 	Puts, Places, Reduces, Making []phalanx.ObjectID
 	Services                      []string // that have something which others do not have yet
+	Durable                       bool     // one of Services has it on a disk, and begins clusters anew
 	Copies                        []Copy   // complete; only if All
 	All                           bool
 }

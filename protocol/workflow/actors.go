@@ -24,8 +24,6 @@ func (s shape) actors() *CheckError {
 			return refuse(name+" returns a graph, and makes or writes an actor", "have tasks of the graph make what they write")
 		case t.Actor && t.Effect == Idempotent:
 			return refuse(name+" has an idempotent effect, and its output holds an actor: a repeat under its key makes another actor", s.insteadOfKeys(v))
-		case t.Actor && t.Compensates && t.Effect == None:
-			return refuse(name+" has a compensation and no undo, and its output holds an actor: a repeat for the compensation makes another actor", s.insteadOfKeys(v))
 		case t.Actor && !t.Snapshot && s.sink[v] && !s.loose:
 			return refuse("the result "+name+" holds an actor, whose version is not saved", "Snapshot "+name+", or have a task read it")
 		}

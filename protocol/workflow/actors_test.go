@@ -25,7 +25,7 @@ func TestActors(t *testing.T) {
 		{"a! snap", "", "", "actors: a has an idempotent effect, and its output holds an actor: a repeat under its key makes another actor: declare a NoEffect, give it an Undo, or have a task behind it make the actor"},
 		{"a actor; w! snap < a*", "", "", "actors: w has an idempotent effect, and its output holds an actor: a repeat under its key makes another actor: declare w NoEffect, give it an Undo, or have a task behind it make the actor"},
 		{"a! snap,comp", "", "", "actors: a has an idempotent effect, and its output holds an actor: a repeat under its key makes another actor: give a an Undo, or have a task behind it make the actor"},
-		{"a snap,comp", "", "", "actors: a has a compensation and no undo, and its output holds an actor: a repeat for the compensation makes another actor: give a an Undo, or have a task behind it make the actor"},
+		{"a snap,comp", "", "", "compensate: a has a compensation and no effect: there is nothing to make up for: do not declare a NoEffect, or leave its Compensate away"},
 		{"a u,actor,comp; r < a", "", "", "compensate: a has an undo, and a compensation that needs its output, which is not saved: Snapshot a, or give it either an undo or a compensation"},
 		{"a actor,caught; r < a", "", "", "catch: the error of a is caught and not saved, so that another attempt could end well: Snapshot a"},
 		{"a! nd; w snap < a", "w", "", ""},

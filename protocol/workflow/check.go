@@ -70,7 +70,7 @@ func (s shape) waiting() *CheckError {
 			return refuse(fmt.Sprintf("waits for a signal whose name has %d bytes", len(t.Event)), fmt.Sprintf("give it %d at most", MaxSignalName))
 		case t.Limit != Limit{}:
 			return refuse("waits, and has a limit", "give that to a task behind it")
-		case t.acts() || t.Caught:
+		case t.acts() || t.Compensates || t.Caught:
 			return refuse("waits, and has an effect, a compensation or an error that is caught", "leave that to a task behind it")
 		}
 	}
@@ -90,12 +90,20 @@ func (s shape) deterministic() *CheckError {
 }
 
 // compensations checks that the output of a task is there when its compensation needs it: one with an effect that
-// nothing else takes back returns it again under its key, and one with an undo cannot run again.
+// nothing else takes back returns it again under its key, and one with an undo cannot run again. A task without an effect
+// has no key, and its repeat could make other bytes under the id of the first.
 func (s shape) compensations() *CheckError {
 	for v := range s.Tasks {
-		if t, name := &s.Tasks[v], s.name(v); t.Compensates && t.Effect == Undo && !s.saves(v) {
-			return &CheckError{Rule: Compensate, Path: []string{name}, Why: name + " has an undo, and a compensation that needs its output, which is not saved",
-				Fix: s.toSave(v) + ", or give it either an undo or a compensation"}
+		t, name := &s.Tasks[v], s.name(v)
+		refuse := func(why, fix string) *CheckError {
+			return &CheckError{Rule: Compensate, Path: []string{name}, Why: name + " " + why, Fix: fix}
+		}
+		switch {
+		case !t.Compensates:
+		case t.Effect == None:
+			return refuse("has a compensation and no effect: there is nothing to make up for", "do not declare "+name+" NoEffect, or leave its Compensate away")
+		case t.Effect == Undo && !s.saves(v):
+			return refuse("has an undo, and a compensation that needs its output, which is not saved", s.toSave(v)+", or give it either an undo or a compensation")
 		}
 	}
 	return nil

@@ -25,7 +25,7 @@ const (
 	Settle Rule = "settle" // an irreversible task waits until what is above it cannot change any more
 	Catch  Rule = "catch"  // an error that is caught is saved before its consumer begins
 
-	Compensate Rule = "compensate" // a compensation has the output of its task
+	Compensate Rule = "compensate" // a compensation has an effect to make up for, and the output of its task
 
 	Actors Rule = "actors" // a version of an actor is made once and has one writer, and its readers come before that
 

@@ -83,8 +83,8 @@ func (t *Task) varies() string {
 	return ""
 }
 
-// acts reports whether outsiders see something of a task, or of what makes up for it.
-func (t *Task) acts() bool { return t.Effect != None || t.Compensates }
+// acts reports whether outsiders see something of a task. Only such a task has a compensation.
+func (t *Task) acts() bool { return t.Effect != None }
 
 // source reports whether its output, or its effect, can differ from one run to the next
 // (workflow specification 1.6).

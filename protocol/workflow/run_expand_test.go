@@ -24,6 +24,7 @@ func TestCheckExpansion(t *testing.T) {
 		{"p nd,off expands", "a! actor; b off < a", "expand: p has no checkpoint, and returns a, which has an effect: checkpoint p, or declare a NoEffect"},
 		{"p nd,off expands", "a nd", "expand: p has no checkpoint, and returns a, which has one: checkpoint p, or give a none"},
 		{"p nd,off expands", "a! off", "expand: p has no checkpoint, and returns a, which has an effect: checkpoint p, or declare a NoEffect"},
+		{"p nd,off expands", "a off,comp", "compensate: a has a compensation and no effect: there is nothing to make up for: do not declare a NoEffect, or leave its Compensate away"},
 		{"p nd,off expands", "a event", "expand: p has no checkpoint, and returns a, which waits: checkpoint p"},
 		{"p nd expands", "a nd,off; b! < a", "cut: b has an effect, and depends on a, which has no checkpoint and is not deterministic (a → b): checkpoint a, or declare b NoEffect, or declare a Deterministic if that is so"},
 	} {

@@ -249,10 +249,11 @@ func (s *service) Quiet(m any) bool {
 	return false
 }
 
-// replaces reports whether a disk of the ledger is being replaced.
+// replaces reports whether a disk of the ledger is being replaced: the voters change, or a new one gets the rows before
+// they do.
 func (s *service) replaces() bool {
 	h := s.leader()
-	return h != nil && h.keeper.core.Voters() == nil
+	return h != nil && (h.keeper.core.Voters() == nil || len(h.keeper.core.Learners()) > 0)
 }
 
 // Due returns when one of the cores wants a tick.

@@ -75,7 +75,7 @@ func New(s Settings) (*Keeper, error) {
 
 // Service has a node keep its part: it belongs into cluster.Config.Services.
 func (k *Keeper) Service() cluster.Service {
-	service := cluster.Service{Name: Name, NoLease: true, Actor: func(n *cluster.Node) *actor.Props {
+	service := cluster.Service{Name: Name, NoLease: true, Durable: true, Actor: func(n *cluster.Node) *actor.Props {
 		return actor.PropsFromProducer(func() actor.Actor { return &instance{k: k, node: n, incoming: map[uint64]*incoming{}} })
 	}}
 	if s := k.settings.Store; s != nil {
