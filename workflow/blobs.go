@@ -205,8 +205,17 @@ func (l *incarnation) delete(ids []phalanx.ObjectID) {
 	}
 }
 
-// census returns of which runs the node has something. It also tries again to delete what could not be deleted.
-func (l *incarnation) census() (runs []core.UID) {
+// census returns of which runs the node has something, or only is that if it has something of it. It also tries again to delete what could
+// not be deleted.
+func (l *incarnation) census(only core.UID) (runs []core.UID) {
+	if !only.IsZero() {
+		l.has.with(func(b *flow.Belongings) {
+			if b.Of(only) || l.cast.host.Of(only) {
+				runs = append(runs, only)
+			}
+		})
+		return runs
+	}
 	l.deleteLeft()
 	l.has.with(func(b *flow.Belongings) { runs = b.Runs() })
 	return append(runs, l.cast.host.Runs()...)

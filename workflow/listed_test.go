@@ -42,7 +42,7 @@ func TestCheckpointsAreListedBesideTheActor(t *testing.T) {
 	l.free([]core.Released{{Run: over, Results: true}})
 	close(m.list)
 	l.wait.Wait()
-	if runs := l.census(); len(runs) != 1 || runs[0] != goesOn {
+	if runs := l.census(core.UID{}); len(runs) != 1 || runs[0] != goesOn {
 		t.Errorf("the node has something of %v", runs)
 	}
 	if _, err := d.Open(flow.PlaceOf(core.Blob{Run: over})); !errors.Is(err, phalanx.ErrNotFound) {

@@ -285,7 +285,7 @@ func (s *service) member(c actor.Context, ev flow.MemberEvent) {
 			case core.SaveBlob:
 				o.life.save(e)
 			case core.Census:
-				s.member(c, flow.Local{Event: core.Kept{Runs: o.life.census()}})
+				s.member(c, flow.Local{Event: core.Kept{Runs: o.life.census(e.Only)}})
 			case core.Free:
 				o.life.free(e.Runs)
 				s.hosting(c, flow.ActorsFreed{Runs: e.Runs})

@@ -125,6 +125,9 @@ func NewActorHost(self phalanx.NodeID) *ActorHost {
 // Runs returns of which runs the node has actors.
 func (h *ActorHost) Runs() []core.UID { return h.actors.Runs() }
 
+// Of reports whether the node has actors of a run.
+func (h *ActorHost) Of(u core.UID) bool { return h.actors.Of(u) }
+
 // Busy reports whether an actor of the node does what a call asks for.
 func (h *ActorHost) Busy() bool { return len(h.open) > 0 }
 

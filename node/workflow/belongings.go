@@ -178,6 +178,12 @@ func (b *Belongings) Runs() (all []core.UID) {
 	return all
 }
 
+// Of reports whether the node has something of a run.
+func (b *Belongings) Of(u core.UID) bool {
+	run := u.String()
+	return len(b.objects[run]) > 0 || len(b.blobs[run]) > 0
+}
+
 // drop takes what is known of a run out of all, but for what the run ends with and names unless that goes as well.
 func drop[K ~string](all map[string]map[K]bool, r core.Released) (gone []K) {
 	of := all[r.Run.String()]

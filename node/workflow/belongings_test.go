@@ -68,3 +68,21 @@ func TestBlobAt(t *testing.T) {
 		}
 	}
 }
+
+// A node says whether it has something of a run, until what it has was deleted.
+func TestBelongingsOfARun(t *testing.T) {
+	b := workflow.NewBelongings()
+	u := core.UID{Ledger: 1, Epoch: 2, Index: 3}
+	one, two := phalanx.ObjectID("wf/"+u.String()+"/0/one"), phalanx.ObjectID("wf/"+u.String()+"/0/two")
+	b.Object(u.String(), one, false)
+	b.Object(u.String(), two, false)
+	if b.NoObject(one); !b.Of(u) || len(b.Runs()) != 1 {
+		t.Error("an object is left")
+	}
+	if b.NoObject(two); b.Of(u) || b.Runs() != nil {
+		t.Error("no object is left")
+	}
+	if b.Blob("wf/"+u.String()+"/0/place", false); !b.Of(u) {
+		t.Error("a checkpoint is there")
+	}
+}

@@ -145,13 +145,13 @@ type ActorEnd uint8
 
 // The ends.
 const (
-	ActorWorks  ActorEnd = iota // it has not
-	ActorDone                   // well
-	ActorFailed                 // the actor says that it failed, and goes on
-	ActorLacks                  // the node has no actors of this kind
-	ActorCrashed                // the actor is no more, by what it was doing or was about to do
-	ActorGone                   // nobody can use the actor at this version any more
-	ActorSilent                 // the node does not answer; no node says that of itself
+	ActorWorks   ActorEnd = iota // it has not
+	ActorDone                    // well
+	ActorFailed                  // the actor says that it failed, and goes on
+	ActorLacks                   // the node has no actors of this kind
+	ActorCrashed                 // the actor is no more, by what it was doing or was about to do
+	ActorGone                    // nobody can use the actor at this version any more
+	ActorSilent                  // the node does not answer; no node says that of itself
 )
 
 // MaxPlaces bounds a Which.

@@ -132,6 +132,10 @@ func TestAnExecutorNamesRuns(t *testing.T) {
 	if next, _ := e.x.Due(); next != 2*censusPause {
 		t.Error(next)
 	}
+	asked := Heard{"c", Ask{Epoch: 3, Number: 2, Only: u}} // the run has slept
+	if got := e.x.Step(at, asked); len(got) != 2 || got[1] != (Census{Only: u}) {
+		t.Errorf("%+v", got)
+	}
 	e = &executing{t, NewExecutor(Offer{Slots: 2, Again: true})} // its process has had objects of runs before
 	e.x.Step(0, Heard{"c", Ask{Epoch: 3, Number: 1}})
 	if at, ok = e.x.Due(); !ok || at != againPause {

@@ -101,8 +101,8 @@ type (
 	// Free asks to delete what the node has of runs that have ended: objects, and blobs that are no results.
 	Free struct{ Runs []Released }
 
-	// Census asks of which runs the node has something. The host answers with Kept.
-	Census struct{}
+	// Census asks of which runs the node has something, or whether it has something of one. The host answers with Kept.
+	Census struct{ Only UID }
 
 	// EndProcess asks to end the process at once: an attempt does not end, and the node has lost its lease.
 	EndProcess struct{ Why string }

@@ -28,6 +28,9 @@ func (x *Executor) tell(m Ask) {
 	p.Epoch, p.Number, p.Part, p.Parts = x.epoch, m.Number, m.Part, len(t.parts)
 	p.Slots, p.Functions, p.Disk = x.offer.Slots, x.offer.Functions, x.offer.Disk
 	x.send(p)
+	if m.Part == 0 && !m.Only.IsZero() { // the run was asleep, and the controller does not know any more who has something of it
+		x.emit(Census{Only: m.Only})
+	}
 }
 
 // parts returns the answer in parts of a bounded size.

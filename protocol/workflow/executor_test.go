@@ -169,7 +169,7 @@ func TestAnAnswerInParts(t *testing.T) {
 	e.hears(0, Ask{Epoch: 3, Number: 1})
 	e.hears(0, Ask{Epoch: 3, Number: 2, Part: 1}, "tell 2/2: runs 0, ended 0, holds 10")
 	e.hears(0, Ask{Epoch: 3, Number: 2, Part: 2})
-	e.hears(0, Ask{Epoch: 3, Number: 3, Only: UID{1, 1, 2}}, "tell 1/1: runs 0, ended 0, holds 0")
+	e.hears(0, Ask{Epoch: 3, Number: 3, Only: UID{1, 1, 2}}, "tell 1/1: runs 0, ended 0, holds 0", "workflow.Census")
 	e.hears(0, Release{Epoch: 3, Serial: 1, Runs: []Released{{Run: UID{1, 1, 1}}}}, "free 1", "freed 1")
 	e.hears(0, Ask{Epoch: 3, Number: 4}, "tell 1/1: runs 0, ended 0, holds 0")
 }

@@ -114,6 +114,17 @@ func (h *host) runs() []core.UID {
 	return slices.Concat(h.has.Runs(), h.actorHost.Runs())
 }
 
+// census returns of which runs the node has something, or only is that if it has something of it.
+func (h *host) census(only core.UID) []core.UID {
+	switch {
+	case only.IsZero():
+		return h.runs()
+	case h.has.Of(only) || h.actorHost.Of(only):
+		return []core.UID{only}
+	}
+	return nil
+}
+
 // actorsLeft names what the node has of actors that is over once all attempts are, or returns "".
 func (h *host) actorsLeft() string {
 	if h.actorHost == nil {

@@ -146,7 +146,7 @@ func (h *host) local(ev flow.MemberEvent) {
 			case core.SaveBlob:
 				h.save(e)
 			case core.Census:
-				h.local(flow.Local{Event: core.Kept{Runs: h.runs()}})
+				h.local(flow.Local{Event: core.Kept{Runs: h.census(e.Only)}})
 			case core.EndProcess:
 				h.Met("workflow: process ends itself")
 				h.tracef("it ends: %s", e.Why)
