@@ -27,7 +27,7 @@ func (e *ActorError) Error() string {
 	return fmt.Sprintf("%s of the actor %s (%s): %s", e.Method, e.Name, e.Kind, e.Text)
 }
 
-// Spawn makes an actor, on one of the nodes that have its kind: those that an attempt makes are spread over these. A name can be used once
+// Spawn makes an actor, on the node with its kind that has the fewest of the actors that the attempt was given or has made. A name can be used once
 // in an attempt; it has 1 to 64 printable bytes and does not begin with a dot. The actor lives until its run has ended, or a task has
 // written it and does not return it. The error of what makes the actor is an *ActorError in an ErrFailed; if no node has the kind it
 // is ErrNotFound.

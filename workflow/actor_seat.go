@@ -10,7 +10,6 @@ import (
 	"github.com/phalanx-go/phalanx/actors"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
-	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
 // origin says which output of another task has the bytes of an argument.
@@ -74,6 +73,7 @@ func (l *life) seatFor(u *actorUse, of *origin) error {
 		}
 		l.given[key] = s
 		l.seats = append(l.seats, s)
+		l.spread.actors[key.Node]++
 	}
 	s.writes = s.writes || !u.reads
 	u.seat = s
@@ -202,7 +202,7 @@ func (s *seat) restore(ctx context.Context, why string) error {
 func (s *seat) place(ctx context.Context, c flow.ActorCall, version uint64) (flow.ActorAnswer, error) {
 	l := s.life
 	var why []error
-	for _, n := range placesFrom(l.stage, l.nextPlace()) {
+	for _, n := range l.placesFor(s.kind) {
 		at := flow.ActorAt{Node: n, ID: l.nextActorID(), By: l.by, Version: version}
 		l.mu.Lock()
 		s.tries = append(s.tries, at)
@@ -215,10 +215,15 @@ func (s *seat) place(ctx context.Context, c flow.ActorCall, version uint64) (flo
 		case flow.ActorDone:
 			l.mu.Lock()
 			s.at, s.own = at, true
+			l.spread.actors[n]++
 			l.mu.Unlock()
 			return a, nil
 		case flow.ActorFailed:
 			return a, nil
+		case flow.ActorLacks:
+			l.mu.Lock()
+			l.spread.lacks[kindOn{n, s.kind}] = true
+			l.mu.Unlock()
 		}
 		why = append(why, fmt.Errorf("node %s: %s", n, a.Why))
 	}
@@ -294,16 +299,4 @@ func (l *life) nextActorID() string {
 	defer l.mu.Unlock()
 	l.actors++
 	return flow.ActorID(l.by, fmt.Sprint(l.actors))
-}
-
-// nextPlace returns another number for each actor that the attempt makes.
-func (l *life) nextPlace() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.placed == 0 { // attempts begin at different nodes
-		d := dataplane.DigestBytes([]byte(l.by))
-		l.placed = int(d[0])
-	}
-	l.placed++
-	return l.placed
 }

@@ -21,13 +21,3 @@ type stage interface {
 	// places returns the nodes on which actors may be made.
 	places() []phalanx.NodeID
 }
-
-// placesFrom returns the places of a stage in another order for each number, so that actors with successive ones are spread.
-func placesFrom(s stage, n int) []phalanx.NodeID {
-	all := s.places()
-	if len(all) == 0 {
-		return nil
-	}
-	n %= len(all)
-	return append(all[n:len(all):len(all)], all[:n]...)
-}

@@ -254,3 +254,52 @@ var echoTask = Func2("echo", 1, func(c Context, all []ActorRef, n int) (sum int,
 	}
 	return sum, nil
 }).With(NoEffect)
+
+// Actors are spread over the nodes that have their kind, also if others have not, and new ones go to a node that has none.
+func TestActorsAreSpread(t *testing.T) {
+	s, gate := newCells(), newGate()
+	where := Method(s.kind, "where", func(c *cell, _ ActorContext, _ int) (string, error) { return c.on, nil })
+	fill := Func1("fill", 1, func(c Context, all []ActorRef) (on []string, err error) {
+		if err := gate.pass(c, "fill"); err != nil {
+			return nil, err
+		}
+		for i := range 2 {
+			a, err := s.kind.Spawn(c, fmt.Sprint("new ", i), 0)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, a)
+		}
+		for _, a := range all {
+			n, err := where.Call(c, a, 0)
+			if err != nil {
+				return nil, err
+			}
+			on = append(on, n)
+		}
+		return on, nil
+	}).With(NoEffect)
+	tasks := Tasks(s.spawn, fill)
+	b := &bedOf{t: t}
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		set := Settings{Dir: t.TempDir(), Tasks: tasks}
+		if name < "c" {
+			set.Actors = Actors(s.kind)
+		}
+		b.join(name, set)
+	}
+	b.allSee()
+	r, err := Start(within(t), b.nodes[0], "x", fill.Bind(s.spawn.Bind(Value(8))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate.await(t)
+	b.join("f", Settings{Actors: Actors(s.kind)})
+	b.allSee()
+	close(gate.open)
+	on := result(t, r, nil)
+	slices.Sort(on)
+	if want := strings.Fields("a a a a b b b b f f"); !slices.Equal(on, want) {
+		t.Errorf("%v, want %v", on, want)
+	}
+}

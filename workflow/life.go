@@ -62,7 +62,7 @@ type life struct {
 	seats   []*seat                // these, and those that the attempt has made
 	spawned map[string]bool        // names of these
 	actors  int                    // for the IDs of actors
-	placed  int                    // for their places
+	spread  spread                 // where they are made
 	larges  int                    // arguments and results of actors that were objects
 	calling map[string]int         // calls of actors that go on, by actor and method
 }
@@ -72,7 +72,8 @@ func newLife(a *attempt, store objects, beat func([]byte)) *life {
 	if id.IsZero() {
 		id = a.made
 	}
-	return &life{by: flow.Prefix(a.run, a.path, a.gen, id, false), key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]phalanx.Digest{}, tried: map[phalanx.ObjectID]bool{}, lacks: map[phalanx.ObjectID]bool{}, views: map[*storenode.View]bool{},
+	by := flow.Prefix(a.run, a.path, a.gen, id, false)
+	return &life{by: by, spread: newSpread(by), key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]phalanx.Digest{}, tried: map[phalanx.ObjectID]bool{}, lacks: map[phalanx.ObjectID]bool{}, views: map[*storenode.View]bool{},
 		metas: map[phalanx.ObjectID]phalanx.Meta{}}
 }
 
