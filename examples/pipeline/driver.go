@@ -36,7 +36,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 		return errors.New("it takes two epochs of two rounds, a hidden unit and the data set")
 	}
 	d := &driver{options: o, out: out, world: outside{o.dir}}
-	d.program = d.world.program(nil)
+	d.program = d.world.program("")
 	// Workers have folders as well, though the ledger is on the keepers' disks: after the death of all a node without one
 	// holds up the others for 10 s.
 	if d.Crew, err = workers.Start(ctx, workers.Config{Workers: processes, Disks: processes, Keepers: keepers, Slots: 4, Dir: o.dir, Value: d.world}); err != nil {
@@ -107,13 +107,19 @@ func (d *driver) one(ctx context.Context, m mode, f fault) (took time.Duration, 
 		return 0, model, err
 	}
 	var acted atomic.Bool
-	failing, stop := context.WithCancel(ctx)
+	runs, stop := context.WithCancel(ctx)
 	failed := make(chan error, 1)
-	go func() { failed <- d.fail(failing, flow, j.Name, r.UID(), f, &acted) }()
-	model, err = d.result(ctx, r)
+	go func() {
+		err := d.fail(runs, flow, j.Name, r.UID(), f, &acted)
+		if err != nil {
+			stop() // the run would wait for the fault
+		}
+		failed <- err
+	}()
+	model, err = d.result(runs, r)
 	took = time.Since(begin)
 	stop()
-	if err = errors.Join(err, <-failed); err != nil {
+	if err = errors.Join(<-failed, err); err != nil {
 		return 0, model, err
 	}
 	if f != "" && !acted.Load() {
@@ -122,7 +128,7 @@ func (d *driver) one(ctx context.Context, m mode, f fault) (took time.Duration, 
 	if err := d.check(m, j.Name, model); err != nil {
 		return 0, model, err
 	}
-	return took, model, d.clear(ctx, j.Name)
+	return took, model, d.clean(ctx, j.Name)
 }
 
 // result waits for a run, whatever becomes of the cluster meanwhile: the handle of a node that is no member any more is replaced.
@@ -161,24 +167,32 @@ func (d *driver) check(m mode, name string, model made) error {
 	return nil
 }
 
-// clear forgets a run, and deletes what attempts have left that were killed.
-func (d *driver) clear(ctx context.Context, name string) error {
+// clean forgets a run, and waits until nothing of it is left in the store.
+func (d *driver) clean(ctx context.Context, name string) error {
 	if err := workflow.Forget(ctx, d.Node(), name); err != nil {
 		return err
 	}
-	left, err := d.Node().List(ctx, objects+"/")
-	if err != nil {
-		return err
-	}
-	for _, o := range left {
-		if err := d.Node().Delete(ctx, o.Object); err != nil && !errors.Is(err, phalanx.ErrDeleted) && !errors.Is(err, phalanx.ErrNotFound) && !errors.Is(err, phalanx.ErrLost) {
-			return err
+	ctx, cancel := context.WithTimeout(ctx, cleanWait)
+	defer cancel()
+	tick := time.NewTicker(glance)
+	defer tick.Stop()
+	for {
+		left, err := d.Node().List(ctx, "")
+		if len(left) == 0 && err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("the run has left %d objects: %v, %w", len(left), left, err)
 		}
 	}
-	return nil
 }
 
-// fail waits until a task asks for the fault of a run, and brings it about.
+// cleanWait is how long nodes may take to delete what a run has left.
+const cleanWait = 10 * time.Second
+
+// fail waits until a process asks for the fault of a run, and brings it about.
 func (d *driver) fail(ctx context.Context, flow workflow.AnyStep, name, uid string, f fault, acted *atomic.Bool) error {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
@@ -210,17 +224,11 @@ func (d *driver) kill(ctx context.Context, flow workflow.AnyStep, uid string, f 
 	return d.Kill(victims...)
 }
 
-// victims returns which processes a fault kills; asks is the one whose task has asked for it.
+// victims returns which processes a fault kills; asks is the one that has asked for it.
 func (d *driver) victims(ctx context.Context, flow workflow.AnyStep, uid string, f fault, asks string) ([]string, error) {
 	switch f {
-	case augmentLost:
+	case augmentLost, actorLost:
 		return []string{asks}, nil
-	case actorLost:
-		for _, name := range d.Workers() {
-			if name != asks {
-				return []string{name}, nil
-			}
-		}
 	case ingestLost:
 		return d.holders(ctx, flow, uid, "ingest", 0)
 	case augmentedLost:
@@ -250,7 +258,7 @@ func (d *driver) holders(ctx context.Context, flow workflow.AnyStep, uid, task s
 			return nil, err
 		}
 		for _, h := range s.Holders {
-			if name := h.Node.Name(); slices.Contains(d.Workers(), name) {
+			if name := h.Node.Name(); slices.Contains(d.Workers(), name) && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}

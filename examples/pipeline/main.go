@@ -6,11 +6,9 @@
 // SIGKILL: the whole cluster fails; the ingested data is lost from memory; a process with actors dies; a process that augments
 // dies; augmented data is lost from memory.
 //
-// The training is elastic: an epoch goes on with the actors that are left, and the next one has eight again. In the end
-// each model has made each step once, and was published once.
-//
-// Nodes do not move ActorRefs yet, so the state of the training goes between tasks as an array, and each task that trains
-// starts its actors.
+// The actors go from epoch to epoch as []ActorRef, on whatever node they live. The training is elastic: in an epoch they are a group;
+// when some die the others shrink it and go on, and the next epoch has eight again. In the end all have the same model, each model has
+// made each step once, and was published once.
 package main
 
 import (
@@ -20,6 +18,7 @@ import (
 
 	"github.com/phalanx-go/phalanx/examples/internal/example"
 	"github.com/phalanx-go/phalanx/examples/internal/workers"
+	"github.com/phalanx-go/phalanx/group"
 	"github.com/phalanx-go/phalanx/workflow"
 )
 
@@ -35,7 +34,10 @@ type options struct {
 // child is the program as one of its workers.
 func child() {
 	example.Child("pipeline", workers.Is(), func() error {
-		return workers.BeWith(func(o outside, self *workers.Self) *workflow.Registry { return o.program(self).tasks() }, kinds())
+		return workers.BeWith(func(o outside, name string) (*workflow.Registry, *workflow.ActorKinds) {
+			p := o.program(name)
+			return p.tasks(), workflow.Actors(p.trainers)
+		}, group.Service())
 	})
 }
 

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/phalanx-go/phalanx/examples/internal/workers"
 	"github.com/phalanx-go/phalanx/internal/digits"
 	"github.com/phalanx-go/phalanx/workflow"
 )
@@ -53,11 +52,11 @@ func TestRunErrors(t *testing.T) {
 
 // Each mode has the last task wait for other checkpoints.
 func TestModes(t *testing.T) {
-	p := outside{}.program(nil)
+	p := outside{}.program("")
 	want := map[string]string{
-		"SyncCkpt":  "[ingest augment train augment#2 train#2]",
-		"AsyncCkpt": "[ingest augment train augment#2 train#2]",
-		"Selective": "[ingest train train#2]",
+		"SyncCkpt":  "[spawn ingest augment train augment#2 train#2]",
+		"AsyncCkpt": "[spawn ingest augment train augment#2 train#2]",
+		"Selective": "[spawn ingest train train#2]",
 		"NoCkpt":    "[]",
 	}
 	for _, m := range modes {
@@ -77,12 +76,15 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// States and samples come back as they were.
+// Trainers and samples come back as they were.
 func TestArrays(t *testing.T) {
-	s := newState(3)
-	s.adam.Step(s.params, make([]float32, len(s.params)), 1)
-	got, err := parseState(s.array())
-	if err != nil || got.steps() != 1 || !slices.Equal(got.params, s.params) {
+	of := newTrainer(3)
+	of.adam.Step(of.params, make([]float32, len(of.params)), 1)
+	b, err := of.save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := loadTrainer(b); err != nil || got.steps() != 1 || !slices.Equal(got.array(), of.array()) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	train, _, err := digits.Load()
@@ -92,8 +94,8 @@ func TestArrays(t *testing.T) {
 	if got, err := parseSamples(samplesArray(train)); err != nil || !slices.Equal(got, train) {
 		t.Errorf("%d samples, not %d: %v", len(got), len(train), err)
 	}
-	if _, err := parseState([]float32{1, 2}); err == nil {
-		t.Error("two elements are a state")
+	if _, err := parseTrainer([]float32{1, 2}); err == nil {
+		t.Error("two elements are a trainer")
 	}
 	if _, err := parseSamples([]float32{1, 2}); err == nil {
 		t.Error("two elements are samples")
@@ -135,7 +137,7 @@ func TestFaultsAreBroughtAboutOnce(t *testing.T) {
 	o := outside{t.TempDir()}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("killed"))
-	if err := o.fail(ctx, job{Name: "r"}, &workers.Self{}); fmt.Sprint(err) != "killed" {
+	if err := o.fail(ctx, job{Name: "r"}, "w1"); fmt.Sprint(err) != "killed" {
 		t.Errorf("it does not wait: %v", err)
 	}
 	if _, err := os.Stat(o.asked("r")); err != nil {
@@ -144,7 +146,7 @@ func TestFaultsAreBroughtAboutOnce(t *testing.T) {
 	if err := os.WriteFile(o.acted("r"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.fail(context.Background(), job{Name: "r"}, &workers.Self{}); err != nil {
+	if err := o.fail(context.Background(), job{Name: "r"}, "w1"); err != nil {
 		t.Error(err)
 	}
 }

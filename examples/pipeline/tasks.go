@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"hash/fnv"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -14,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/phalanx-go/phalanx/cluster"
-	"github.com/phalanx-go/phalanx/examples/internal/workers"
 	"github.com/phalanx-go/phalanx/internal/digits"
 	"github.com/phalanx-go/phalanx/workflow"
 )
@@ -41,60 +37,62 @@ const (
 	augmentedLost fault = "augmented" // the workers are killed that have augmented data in memory, before it is used
 )
 
-var faults = []fault{clusterFails, ingestLost, actorLost, augmentLost, augmentedLost}
+// inEpoch reports whether trainers bring the fault about, when they have made half of the steps of an epoch.
+func (f fault) inEpoch() bool { return f == clusterFails || f == actorLost }
 
-// made is the model that a run ends with.
-type made struct {
-	Digest   uint64
-	Steps    int
-	Accuracy float64
-}
+var faults = []fault{clusterFails, ingestLost, actorLost, augmentLost, augmentedLost}
 
 // outside is what the tasks see of the world: a folder.
 type outside struct{ Dir string }
 
-// program has the tasks.
+// program has the tasks, and the actors that they use.
 type program struct {
+	trainers trainers
 	ingest   workflow.F1[job, []float32]
-	begin    workflow.F1[job, []float32]
-	augment  workflow.F2[job, []float32, []float32]
-	train    workflow.F3[job, []float32, []float32, []float32]
-	evaluate workflow.F2[job, []float32, made]
-	publish  workflow.F2[job, []float32, made]
+	spawn    workflow.F1[job, []workflow.ActorRef]
+	augment  workflow.F2[job, []float32, workflow.Ref]
+	train    workflow.F3[job, []workflow.ActorRef, workflow.Ref, []workflow.ActorRef]
+	evaluate workflow.F2[job, []workflow.ActorRef, made]
+	publish  workflow.F2[job, []workflow.ActorRef, made]
 }
 
 func (p program) tasks() *workflow.Registry {
-	return workflow.Tasks(p.ingest, p.begin, p.augment, p.train, p.evaluate, p.publish)
+	return workflow.Tasks(p.ingest, p.spawn, p.augment, p.train, p.evaluate, p.publish)
 }
 
-// program returns the tasks. Those that train are not deterministic: gradients are added up in the order in which they
-// come, and perhaps not all of them. Samples are moved at random.
-func (o outside) program(self *workers.Self) program {
+// program returns the tasks of a process with a name. Samples are moved at random.
+func (o outside) program(process string) program {
+	k := o.trainers()
 	return program{
+		trainers: k,
 		ingest: workflow.Func1("ingest", 1, func(_ workflow.Context, j job) ([]float32, error) {
 			samples, _, err := digits.Load()
 			return slices.Repeat(samplesArray(samples), j.Copies), err
 		}).With(workflow.NoEffect),
-		begin: workflow.Func1("begin", 1, func(_ workflow.Context, j job) ([]float32, error) {
-			return newState(j.Hidden).array(), nil
-		}).With(workflow.NoEffect, workflow.Deterministic),
-		augment: workflow.Func2("augment", 1, func(c workflow.Context, j job, data []float32) ([]float32, error) {
+		spawn: workflow.Func1("spawn", 1, k.begin).With(workflow.NoEffect),
+		augment: workflow.Func2("augment", 1, func(c workflow.Context, j job, data []float32) (workflow.Ref, error) {
 			if j.Fault == ingestLost || j.Fault == augmentLost {
-				if err := o.fail(c, j, self); err != nil {
-					return nil, err
+				if err := o.fail(c, j, process); err != nil {
+					return workflow.Ref{}, err
 				}
 			}
 			samples, err := parseSamples(data)
-			return samplesArray(digits.Jitter(samples, rand.Uint64())), err
+			if err != nil {
+				return workflow.Ref{}, err
+			}
+			return workflow.PutArray(c, "samples", samplesArray(digits.Jitter(samples, rand.Uint64())))
 		}).With(workflow.NoEffect),
-		train: workflow.Func3("train", 1, func(c workflow.Context, j job, from, data []float32) ([]float32, error) {
-			return o.train(c, j, self, from, data)
+		train: workflow.Func3("train", 1, func(c workflow.Context, j job, all []workflow.ActorRef, data workflow.Ref) ([]workflow.ActorRef, error) {
+			if j.Fault == augmentedLost {
+				if err := o.fail(c, j, process); err != nil {
+					return nil, err
+				}
+			}
+			return k.epoch(c, process, j, all, data)
 		}).With(workflow.NoEffect),
-		evaluate: workflow.Func2("evaluate", 1, func(_ workflow.Context, j job, from []float32) (made, error) {
-			return evaluated(j, from)
-		}).With(workflow.NoEffect),
-		publish: workflow.Func2("publish", 1, func(c workflow.Context, j job, from []float32) (made, error) {
-			m, err := evaluated(j, from)
+		evaluate: workflow.Func2("evaluate", 1, k.result).With(workflow.NoEffect),
+		publish: workflow.Func2("publish", 1, func(c workflow.Context, j job, all []workflow.ActorRef) (made, error) {
+			m, err := k.result(c, j, all)
 			if err != nil {
 				return m, err
 			}
@@ -103,59 +101,8 @@ func (o outside) program(self *workers.Self) program {
 	}
 }
 
-// train trains an epoch by actors on all workers.
-func (o outside) train(c workflow.Context, j job, self *workers.Self, from, data []float32) ([]float32, error) {
-	if j.Fault == augmentedLost {
-		if err := o.fail(c, j, self); err != nil {
-			return nil, err
-		}
-	}
-	node, err := self.Node(c)
-	if err != nil {
-		return nil, err
-	}
-	on, err := self.Workers(c)
-	if err != nil {
-		return nil, err
-	}
-	f := c.Fence() // objects of another attempt have other names
-	s := &session{node: node, epoch: epoch(fmt.Sprintf("%s/%s/%d.%d.%d", objects, c.Key(), f.Generation, f.Term, f.Attempt))}
-	if s.state, err = parseState(from); err != nil {
-		return nil, err
-	}
-	defer s.end()
-	if err := s.begin(c, j.Hidden, data, on); err != nil {
-		return nil, err
-	}
-	for round := range j.Rounds {
-		if round == j.Rounds/2 && (j.Fault == clusterFails || j.Fault == actorLost) {
-			if err := o.fail(c, j, self); err != nil {
-				return nil, err
-			}
-		}
-		if err := s.round(c, round); err != nil {
-			return nil, err
-		}
-	}
-	return s.state.array(), nil
-}
-
-// objects begins the ids of the objects of all epochs.
-const objects = "pipeline"
-
-func evaluated(j job, from []float32) (made, error) {
-	s, err := parseState(from)
-	if err != nil {
-		return made{}, err
-	}
-	_, test, err := digits.Load()
-	if err != nil {
-		return made{}, err
-	}
-	h := fnv.New64a()
-	_, _ = h.Write(cluster.BytesOf(s.params)) // a hash takes all
-	return made{Digest: h.Sum64(), Steps: s.steps(), Accuracy: digits.Model{Hidden: j.Hidden}.Accuracy(s.params, test)}, nil
-}
+// objects begins the ids of what trainers put for each other in a run.
+func objects(run string) string { return "pipeline/" + run + "/" }
 
 // publish creates the file of a key, whole or not at all. An attempt again leaves it as it is.
 func (o outside) publish(key, run string, m made) error {
@@ -205,9 +152,13 @@ func (o outside) published(run string) (all []made, err error) {
 func (o outside) asked(run string) string { return filepath.Join(o.Dir, run+".asked") }
 func (o outside) acted(run string) string { return filepath.Join(o.Dir, run+".acted") }
 
-// fail has the driver bring about the fault of a run, unless it has done so before, and waits until it has.
-func (o outside) fail(ctx context.Context, j job, self *workers.Self) error {
-	if err := o.create(filepath.Base(o.asked(j.Name)), []byte(self.Name())); err != nil {
+// glance is how often a process looks for such a file.
+const glance = 10 * time.Millisecond
+
+// fail has the driver bring about the fault of a run, unless it has done so before, and waits until it has. It is called by the process that
+// a fault of one process kills.
+func (o outside) fail(ctx context.Context, j job, process string) error {
+	if err := o.create(filepath.Base(o.asked(j.Name)), []byte(process)); err != nil {
 		return err
 	}
 	tick := time.NewTicker(glance)

@@ -1,188 +1,135 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
-	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/cluster"
-	"github.com/phalanx-go/phalanx/internal/digits"
-	"github.com/phalanx-go/phalanx/storenode"
+	"github.com/phalanx-go/phalanx/group"
+	"github.com/phalanx-go/phalanx/workflow"
 )
 
 // actors is how many train.
 const actors = 8
 
-// member is an actor as the task sees it.
-type member struct {
-	pid  *actor.PID
-	node phalanx.NodeID
-	part int
+// trainers are the kind of the actors that train, with its methods.
+type trainers struct {
+	workflow.ActorKind[*trainer, []float32]
+	where    workflow.ActorMethod[int, phalanx.NodeID]
+	state    workflow.ActorMethod[int, []float32]
+	evaluate workflow.ActorMethod[int, made]
+	train    workflow.ActorMethod[epoch, struct{}]
 }
 
-// session is one attempt of a task to train an epoch by actors on all workers.
-type session struct {
-	node    *cluster.Node
-	epoch   epoch
-	state   state
-	parts   []int // how many samples each part has
-	members []member
-	lost    int // actors whose nodes have died
-}
-
-// begin puts what the actors need, and starts them. A worker that dies meanwhile has none.
-func (s *session) begin(ctx context.Context, hidden int, data []float32, workers []phalanx.NodeID) error {
-	samples, err := parseSamples(data)
-	if err != nil {
-		return err
-	}
-	for _, p := range digits.Split(samples, actors) {
-		s.parts = append(s.parts, len(p))
-	}
-	b, err := json.Marshal(plan{actors, hidden})
-	if err != nil {
-		return err
-	}
-	if _, err := s.node.Put(ctx, s.epoch.plan(), b); err != nil {
-		return err
-	}
-	if err := s.put(ctx, s.epoch.data(), data); err != nil {
-		return err
-	}
-	for part := range actors {
-		on := workers[part%len(workers)]
-		pid, err := s.node.SpawnOn(ctx, on, kind, s.epoch.trainer(part))
-		if err != nil && s.node.View().Has(on) {
-			return fmt.Errorf("the actor %d on %s: %w", part, on, err)
-		}
-		if err == nil {
-			s.members = append(s.members, member{pid, on, part})
-		}
-	}
-	return nil
-}
-
-func (s *session) put(ctx context.Context, id phalanx.ObjectID, a []float32) error {
-	_, err := s.node.Put(ctx, id, cluster.BytesOf(a), cluster.WithArray(phalanx.Float32, int64(len(a))))
-	return err
-}
-
-// round makes one step with the gradients of all actors that are left.
-func (s *session) round(ctx context.Context, round int) error {
-	if err := s.put(ctx, s.epoch.weights(round), s.state.params); err != nil {
-		return err
-	}
-	for try := 0; ; try++ {
-		if s.shrink(); len(s.members) == 0 {
-			return errors.New("all actors are lost")
-		}
-		res, err := s.reduce(ctx, round, try)
-		if err == nil {
-			return s.step(ctx, round, try, res)
-		}
-		if ctx.Err() != nil || !s.shrinks() {
-			return err
-		}
+// trainers returns the kind. A trainer is made of the state of another one, and is saved as its state.
+func (o outside) trainers() trainers {
+	k := workflow.Actor("trainer", 1, func(_ workflow.ActorContext, state []float32) (*trainer, error) { return parseTrainer(state) }).
+		Snapshots((*trainer).save, func(_ workflow.ActorContext, b []byte) (*trainer, error) { return loadTrainer(b) })
+	return trainers{
+		ActorKind: k,
+		where:     workflow.Method(k, "where", func(_ *trainer, c workflow.ActorContext, _ int) (phalanx.NodeID, error) { return c.Node().ID(), nil }).ReadOnly(),
+		state:     workflow.Method(k, "state", func(t *trainer, _ workflow.ActorContext, _ int) ([]float32, error) { return t.array(), nil }).ReadOnly(),
+		evaluate:  workflow.Method(k, "evaluate", func(t *trainer, _ workflow.ActorContext, hidden int) (made, error) { return t.evaluate(hidden) }).ReadOnly(),
+		train: workflow.Method(k, "train", func(t *trainer, c workflow.ActorContext, e epoch) (struct{}, error) {
+			return struct{}{}, t.train(c, e, o)
+		}),
 	}
 }
 
-// shrink goes on without the actors whose nodes have died.
-func (s *session) shrink() {
-	view := s.node.View()
-	var left []member
-	for _, m := range s.members {
-		if view.Has(m.node) {
-			left = append(left, m)
-		}
-	}
-	s.lost += len(s.members) - len(left)
-	s.members = left
+// begin makes the first trainers, all with the same model.
+func (k trainers) begin(c workflow.Context, j job) ([]workflow.ActorRef, error) {
+	return k.fill(c, nil, newTrainer(j.Hidden).array())
 }
 
-// shrinks reports whether a node with actors has died.
-func (s *session) shrinks() bool {
-	view := s.node.View()
-	for _, m := range s.members {
-		if !view.Has(m.node) {
-			return true
-		}
-	}
-	return false
-}
-
-// glance is how often a task looks whether a node has died.
-const glance = 10 * time.Millisecond
-
-// reduce adds up the gradients. It gives up when a node with actors dies.
-func (s *session) reduce(ctx context.Context, round, try int) (storenode.ReduceResult, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	go func() {
-		tick := time.NewTicker(glance)
-		defer tick.Stop()
-		for !s.shrinks() {
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return
-			}
-		}
-		cancel()
-	}()
-	var sources []phalanx.ObjectID
-	for _, m := range s.members {
-		sources = append(sources, s.epoch.gradient(round, m.part))
-	}
-	return s.node.Reduce(ctx, storenode.Reduce{Target: s.epoch.sum(round, try), Sources: sources, Op: phalanx.Sum})
-}
-
-// step moves the weights, and deletes the objects of the round.
-func (s *session) step(ctx context.Context, round, try int, res storenode.ReduceResult) error {
-	samples := 0
-	for _, id := range res.In {
-		part, err := strconv.Atoi(string(id[strings.LastIndexByte(string(id), '/')+1:]))
+// fill makes as many trainers as are missing.
+func (k trainers) fill(c workflow.Context, all []workflow.ActorRef, state []float32) ([]workflow.ActorRef, error) {
+	for len(all) < actors {
+		t, err := k.Spawn(c, fmt.Sprintf("trainer %d", len(all)+1), state)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		samples += s.parts[part]
+		all = append(all, t)
 	}
-	v, err := s.node.Get(ctx, s.epoch.sum(round, try))
+	return all, nil
+}
+
+// epoch trains an epoch, and returns the trainers that are left. Those that were lost in the epoch before are replaced by others
+// that begin with the model of one that is left.
+func (k trainers) epoch(c workflow.Context, process string, j job, all []workflow.ActorRef, data workflow.Ref) ([]workflow.ActorRef, error) {
+	v, err := c.Get(data)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer v.Release()
-	a, err := cluster.ArrayOf[float32](v)
+	defer v.Release() // until then this node has the data, whichever other ones die
+	left, nodes, err := ask(c, k.where, all, same(0))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.state.adam.Step(s.state.params, a.Values(), samples)
-	s.delete(ctx, append(res.In, s.epoch.sum(round, try), s.epoch.weights(round))...)
-	return nil
+	if len(left) < actors {
+		state, err := k.state.Call(c, left[0], 0)
+		if err != nil {
+			return nil, err
+		}
+		if all, err = k.fill(c, left, state); err != nil {
+			return nil, err
+		}
+		if left, nodes, err = ask(c, k.where, all, same(0)); err != nil {
+			return nil, err
+		}
+	}
+	e := epoch{Job: j, Data: data, Group: fmt.Sprintf("%s%d/%v", objects(j.Name), j.Epoch, c.Fence()), Process: process}
+	for rank, n := range nodes {
+		e.Members = append(e.Members, group.Member{Node: n, Label: fmt.Sprint(rank)})
+	}
+	left, _, err = ask(c, k.train, left, func(rank int) epoch {
+		e := e
+		e.Rank = rank
+		return e
+	})
+	return left, err
 }
 
-// endWait bounds what a task does after its last round.
-const endWait = 2 * time.Second
-
-// end stops the actors.
-func (s *session) end() {
-	ctx, cancel := context.WithTimeout(context.Background(), endWait)
-	defer cancel()
-	for _, m := range s.members {
-		s.node.System().Root.Stop(m.pid)
+// result returns the model, which all trainers have.
+func (k trainers) result(c workflow.Context, j job, all []workflow.ActorRef) (made, error) {
+	_, models, err := ask(c, k.evaluate, all, same(j.Hidden))
+	if err != nil {
+		return made{}, err
 	}
-	s.delete(ctx, s.epoch.plan(), s.epoch.data())
+	for _, m := range models {
+		if m != models[0] {
+			return made{}, fmt.Errorf("trainers have different models: %+v and %+v", models[0], m)
+		}
+	}
+	return models[0], nil
 }
 
-// delete deletes what nobody needs any more. What it does not reach the driver deletes after the run.
-func (s *session) delete(ctx context.Context, ids ...phalanx.ObjectID) {
-	for _, id := range ids {
-		_ = s.node.Delete(ctx, id)
+// ask calls a method of all trainers at once. It returns those that are left, and what they answer; it fails if none is left.
+func ask[A, R any](c workflow.Context, method workflow.ActorMethod[A, R], all []workflow.ActorRef, arg func(rank int) A) (left []workflow.ActorRef, answers []R, err error) {
+	got, lost := make([]R, len(all)), make([]error, len(all))
+	calls, ctx := errgroup.WithContext(c)
+	for rank, t := range all {
+		calls.Go(func() (err error) {
+			if got[rank], err = method.Call(ctx, t, arg(rank)); errors.Is(err, phalanx.ErrLost) {
+				lost[rank], err = err, nil
+			}
+			return err
+		})
 	}
+	if err := calls.Wait(); err != nil {
+		return nil, nil, err
+	}
+	for rank, t := range all {
+		if lost[rank] == nil {
+			left, answers = append(left, t), append(answers, got[rank])
+		}
+	}
+	if len(left) == 0 {
+		return nil, nil, errors.Join(lost...)
+	}
+	return left, answers, nil
 }
+
+// same is the argument of all.
+func same(arg int) func(rank int) int { return func(int) int { return arg } }

@@ -6,12 +6,9 @@ import (
 	"net"
 	"os"
 	"strconv"
-	"strings"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"github.com/sirupsen/logrus"
 
-	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/internal/children"
 	"github.com/phalanx-go/phalanx/workflow"
@@ -57,47 +54,13 @@ func (s said) port() int {
 // Is reports whether a Crew has started this process: then it calls Be, and nothing else.
 func Is() bool { return os.Getenv(variable) != "" }
 
-// Self is what the tasks of a worker may need beside their Context: its node.
-type Self struct {
-	name   string
-	joined chan struct{} // closed once node is there
-	node   *cluster.Node
-}
-
-// Name returns the worker's name.
-func (s *Self) Name() string { return s.name }
-
-// Node returns the worker's node. Tasks may run a moment before it has joined.
-func (s *Self) Node(ctx context.Context) (*cluster.Node, error) {
-	select {
-	case <-s.joined:
-		return s.node, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// Workers returns the members of the node's view that run tasks.
-func (s *Self) Workers(ctx context.Context) (all []phalanx.NodeID, err error) {
-	n, err := s.Node(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range n.View().Members {
-		if strings.HasPrefix(m.ID.Name(), workerPrefix) {
-			all = append(all, m.ID)
-		}
-	}
-	return all, nil
-}
-
 // Be has this process be a worker until the Crew ends. V is the type of Config.Value, from which tasks makes the tasks.
 func Be[V any](tasks func(V) *workflow.Registry) error {
-	return BeWith(func(v V, _ *Self) *workflow.Registry { return tasks(v) }, nil)
+	return BeWith(func(v V, _ string) (*workflow.Registry, *workflow.ActorKinds) { return tasks(v), nil })
 }
 
-// BeWith is Be for tasks that use the worker's node, on which actors of some kinds can be started.
-func BeWith[V any](tasks func(V, *Self) *workflow.Registry, kinds map[string]func(*cluster.Node) *actor.Props) error {
+// BeWith is Be for a worker with actors, too. Its node has some services. The function is also given the name of the worker.
+func BeWith[V any](has func(v V, name string) (*workflow.Registry, *workflow.ActorKinds), services ...cluster.Service) error {
 	var s settings
 	var v V
 	if err := json.Unmarshal([]byte(os.Getenv(variable)), &s); err != nil {
@@ -114,22 +77,20 @@ func BeWith[V any](tasks func(V, *Self) *workflow.Registry, kinds map[string]fun
 	}
 	log := logrus.New()
 	log.SetOutput(file)
-	self := &Self{name: s.Name, joined: make(chan struct{})}
 	service := workflow.Settings{Dir: s.Dir, Slots: s.Slots, Log: log}
 	if !s.Idle {
-		service.Tasks = tasks(v, self)
+		service.Tasks, service.Actors = has(v, s.Name)
 	}
-	self.node, err = cluster.Join(ctx, cluster.Config{Name: s.Name, Seeds: s.Seeds, ControlPort: s.Control, Voters: voters, Logger: log,
-		Kinds: kinds, Services: []cluster.Service{service.Service()}})
+	node, err := cluster.Join(ctx, cluster.Config{Name: s.Name, Seeds: s.Seeds, ControlPort: s.Control, Voters: voters, Logger: log,
+		Services: append(services, service.Service())})
 	if err != nil {
 		return err
 	}
-	close(self.joined)
-	children.Say(said{Control: self.node.ControlAddr()})
+	children.Say(said{Control: node.ControlAddr()})
 	if err := children.Orders(func(c count) {
-		children.Say(said{Counted: &counted{c.Number, self.node.Status().BytesReceived}})
+		children.Say(said{Counted: &counted{c.Number, node.Status().BytesReceived}})
 	}); err != nil {
 		return err
 	}
-	return self.node.Leave(context.Background())
+	return node.Leave(context.Background())
 }

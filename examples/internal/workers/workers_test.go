@@ -21,19 +21,26 @@ var (
 	large = workflow.Named0[workflow.Ref]("large", 1)
 )
 
-// tasks are the tasks of a worker, whose node they use.
-func tasks(v value, self *Self) *workflow.Registry {
+// has returns the tasks of a worker, and the actors that they use.
+func has(v value, name string) (*workflow.Registry, *workflow.ActorKinds) {
+	greeters := workflow.Actor("greeter", 1, func(workflow.ActorContext, string) (string, error) { return name, nil })
+	greets := workflow.Method(greeters, "greet", func(by string, _ workflow.ActorContext, to string) (string, error) {
+		return fmt.Sprint(v.Greeting, " ", to, " from ", by[:1]), nil
+	})
 	return workflow.Tasks(
 		workflow.Func1("hello", 1, func(c workflow.Context, to string) (string, error) {
-			all, err := self.Workers(c)
-			return fmt.Sprint(v.Greeting, " ", to, " from ", self.Name()[:1], " of ", len(all)), err
+			a, err := greeters.Spawn(c, "greeter of "+name, "")
+			if err != nil {
+				return "", err
+			}
+			return greets.Call(c, a, to)
 		}).With(workflow.NoEffect),
 		workflow.Func0("large", 1, func(c workflow.Context) (workflow.Ref, error) { return c.Put("large", make([]byte, 1<<20)) }).With(workflow.NoEffect),
-	)
+	), workflow.Actors(greeters)
 }
 
 func TestMain(m *testing.M) {
-	example.Child("worker", Is(), func() error { return BeWith(tasks, nil) })
+	example.Child("worker", Is(), func() error { return BeWith(has) })
 	os.Exit(m.Run())
 }
 
@@ -63,12 +70,12 @@ func greet(t *testing.T, c *Crew, id, to string) string {
 	return got
 }
 
-// Workers run the tasks with the value that they are given; one that is killed is told of and starts again, and runs go on after the death of
-// all. A keeper runs no tasks.
+// Workers have the tasks and actors that are made of the value; one that is killed is told of and starts again, and runs go on after the
+// death of all. A keeper has none.
 func TestCrew(t *testing.T) {
 	died := make(chan string, 10)
 	c := crew(t, Config{Workers: 2, Keepers: 1, Slots: 1, Value: value{"hello"}, Died: func(name, how string) { died <- name + " " + how }})
-	if got := greet(t, c, "one", "you"); got != "hello you from w of 2" {
+	if got := greet(t, c, "one", "you"); got != "hello you from w" {
 		t.Error(got)
 	}
 	if all := c.Names(); !slices.Equal(all, []string{"k1", "w1", "w2"}) || !slices.Equal(c.Workers(), all[1:]) {
@@ -83,7 +90,7 @@ func TestCrew(t *testing.T) {
 	if err := c.KillAll(); err != nil {
 		t.Fatal(err)
 	}
-	if got := greet(t, c, "two", "me"); !strings.HasPrefix(got, "hello me from w") || c.Deaths() != 4 {
+	if got := greet(t, c, "two", "me"); got != "hello me from w" || c.Deaths() != 4 {
 		t.Errorf("%q, %d deaths", got, c.Deaths())
 	}
 }
