@@ -219,3 +219,33 @@ func TestSmallAllReduceIsLed(t *testing.T) {
 	}
 	empty(t, nodes, "a", "b", "c", "all", "not the first", "one")
 }
+
+// Two callers on the node that leads do not hold each other up until a message is repeated, after 200 ms.
+func TestSmallAllReduceIsLedByOneCaller(t *testing.T) {
+	nodes := start(t, 2)
+	slow := 0
+	for round := range 20 {
+		id := func(what int) phalanx.ObjectID { return phalanx.ObjectID(fmt.Sprint(round, "/", what)) }
+		r := storenode.Reduce{Target: id(4), Sources: []phalanx.ObjectID{id(0), id(1), id(2), id(3)}, Op: phalanx.Sum}
+		begin := time.Now()
+		var group sync.WaitGroup
+		for i, source := range r.Sources {
+			group.Go(func() {
+				if _, err := cluster.PutArray(within(t), nodes[i/2], source, []int64{1 << i}); err != nil {
+					t.Error(err)
+				}
+				if values, _ := allReduced(t, nodes[i/2], r); values[0] != 15 {
+					t.Errorf("%v", values)
+				}
+			})
+		}
+		group.Wait()
+		if time.Since(begin) > 150*time.Millisecond {
+			slow++
+		}
+		empty(t, nodes, append(r.Sources, r.Target)...)
+	}
+	if slow > 3 {
+		t.Errorf("%d of 20 take more than 150 ms", slow)
+	}
+}

@@ -36,6 +36,13 @@ func (e *Env) AllReduce(ctx context.Context, r storenode.AllReduce) storenode.Al
 		}
 		gets <- got{v, err}
 	}()
+	if part == reduce.Leads {
+		if _, another := e.leading.LoadOrStore(r.Target, true); another {
+			part = reduce.Follows // two that lead would hold each other up
+		} else {
+			defer e.leading.Delete(r.Target)
+		}
+	}
 	switch part {
 	case reduce.Leads:
 		shared = nil // no other node makes the target

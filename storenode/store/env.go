@@ -97,6 +97,7 @@ type Env struct {
 	life     life
 
 	outgoing outgoing
+	leading  sync.Map // the targets that an AllReduce here makes for all nodes
 }
 
 // registry holds the fetches, Puts and checks that run, so that a restarted store finds them.
