@@ -32,8 +32,8 @@ type driver struct {
 
 // run is the whole example.
 func run(ctx context.Context, out io.Writer, o options) (err error) {
-	if o.epochs < 2 || o.job.Rounds < 2 || o.job.Hidden < 1 || o.job.Copies < 1 {
-		return errors.New("it takes two epochs of two rounds, a hidden unit and the data set")
+	if o.epochs < 3 || o.job.Rounds < 2 || o.job.Hidden < 1 || o.job.Copies < 1 {
+		return errors.New("it takes three epochs of two rounds, a hidden unit and the data set")
 	}
 	d := &driver{options: o, out: out, world: outside{o.dir}}
 	d.program = d.world.program("")
@@ -159,6 +159,8 @@ func (d *driver) check(m mode, name string, model made) error {
 		return err
 	case model.Steps != d.epochs*d.job.Rounds:
 		return fmt.Errorf("the model has made %d steps, not %d", model.Steps, d.epochs*d.job.Rounds)
+	case model.Trainers != actors:
+		return fmt.Errorf("%d trainers have the model, not %d", model.Trainers, actors)
 	case model.Accuracy < d.wanted:
 		return fmt.Errorf("the model classifies %.3f of the test samples, not %.3f", model.Accuracy, d.wanted)
 	case m.effect && (len(all) != 1 || all[0] != model), !m.effect && len(all) > 0:

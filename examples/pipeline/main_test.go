@@ -25,11 +25,11 @@ func TestRun(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	var out strings.Builder
-	o := options{job: job{Rounds: 2, Hidden: 20, Copies: 1}, epochs: 2, faulty: []string{"NoCkpt"}, dir: t.TempDir()}
+	o := options{job: job{Rounds: 2, Hidden: 20, Copies: 1}, epochs: 3, faulty: []string{"NoCkpt"}, dir: t.TempDir()}
 	if err := run(ctx, &out, o); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	for _, s := range []string{"NoCkpt does not publish: cut: ", "each model has made 4 steps"} {
+	for _, s := range []string{"NoCkpt does not publish: cut: ", "each model has made 6 steps"} {
 		if !strings.Contains(out.String(), s) {
 			t.Errorf("%q is missing in\n%s", s, out.String())
 		}
@@ -37,9 +37,9 @@ func TestRun(t *testing.T) {
 }
 
 func TestRunErrors(t *testing.T) {
-	good := options{job: job{Rounds: 2, Hidden: 1, Copies: 1}, epochs: 2}
+	good := options{job: job{Rounds: 2, Hidden: 1, Copies: 1}, epochs: 3}
 	for _, change := range []func(*options){
-		func(o *options) { o.epochs = 1 }, func(o *options) { o.job.Rounds = 1 },
+		func(o *options) { o.epochs = 2 }, func(o *options) { o.job.Rounds = 1 },
 		func(o *options) { o.job.Hidden = 0 }, func(o *options) { o.job.Copies = 0 },
 	} {
 		o := good
@@ -105,7 +105,7 @@ func TestArrays(t *testing.T) {
 // The check of a run finds a step that is missing, a bad model, and what is not published once.
 func TestCheck(t *testing.T) {
 	d := &driver{options: options{job: job{Rounds: 2}, epochs: 2, wanted: 0.9}, world: outside{t.TempDir()}}
-	good := made{Digest: 1, Steps: 4, Accuracy: 0.9}
+	good := made{Digest: 1, Steps: 4, Accuracy: 0.9, Trainers: 8}
 	says := func(run string, effect bool, m made, want string) {
 		t.Helper()
 		if err := d.check(mode{effect: effect}, run, m); fmt.Sprint(err) != want {
@@ -124,12 +124,13 @@ func TestCheck(t *testing.T) {
 	publish("twice", "k/1", "k/2")
 	says("once", true, good, "<nil>")
 	says("never", false, good, "<nil>")
-	says("once", true, made{1, 3, 1}, "the model has made 3 steps, not 4")
-	says("once", true, made{1, 4, 0.5}, "the model classifies 0.500 of the test samples, not 0.900")
-	says("once", true, made{2, 4, 1}, "published is [{Digest:1 Steps:4 Accuracy:0.9}], and the result is {Digest:2 Steps:4 Accuracy:1}")
-	says("once", false, good, "published is [{Digest:1 Steps:4 Accuracy:0.9}], and the result is {Digest:1 Steps:4 Accuracy:0.9}")
-	says("never", true, good, "published is [], and the result is {Digest:1 Steps:4 Accuracy:0.9}")
-	says("twice", true, good, "published is [{Digest:1 Steps:4 Accuracy:0.9} {Digest:1 Steps:4 Accuracy:0.9}], and the result is {Digest:1 Steps:4 Accuracy:0.9}")
+	says("once", true, made{1, 3, 1, 8}, "the model has made 3 steps, not 4")
+	says("once", true, made{1, 4, 1, 6}, "6 trainers have the model, not 8")
+	says("once", true, made{1, 4, 0.5, 8}, "the model classifies 0.500 of the test samples, not 0.900")
+	says("once", true, made{2, 4, 1, 8}, "published is [{Digest:1 Steps:4 Accuracy:0.9 Trainers:8}], and the result is {Digest:2 Steps:4 Accuracy:1 Trainers:8}")
+	says("once", false, good, "published is [{Digest:1 Steps:4 Accuracy:0.9 Trainers:8}], and the result is {Digest:1 Steps:4 Accuracy:0.9 Trainers:8}")
+	says("never", true, good, "published is [], and the result is {Digest:1 Steps:4 Accuracy:0.9 Trainers:8}")
+	says("twice", true, good, "published is [{Digest:1 Steps:4 Accuracy:0.9 Trainers:8} {Digest:1 Steps:4 Accuracy:0.9 Trainers:8}], and the result is {Digest:1 Steps:4 Accuracy:0.9 Trainers:8}")
 }
 
 // A task that asks for a fault goes on once the driver has brought it about, and asks once.

@@ -54,6 +54,7 @@ type made struct {
 	Digest   uint64
 	Steps    int
 	Accuracy float64
+	Trainers int // that have it
 }
 
 func (t *trainer) evaluate(hidden int) (made, error) {

@@ -55,35 +55,37 @@ func (k trainers) fill(c workflow.Context, all []workflow.ActorRef, state []floa
 	return all, nil
 }
 
-// epoch trains an epoch, and returns the trainers that are left. Those that were lost in the epoch before are replaced by others
-// that begin with the model of one that is left.
+// complete returns as many trainers as there are to be, and the nodes on which they live. New ones begin with the model of one that is left.
+func (k trainers) complete(c workflow.Context, all []workflow.ActorRef) (left []workflow.ActorRef, nodes []phalanx.NodeID, err error) {
+	if left, nodes, err = ask(c, k.where, all, same(0)); err != nil || len(left) == actors {
+		return left, nodes, err
+	}
+	state, err := k.state.Call(c, left[0], 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if all, err = k.fill(c, left, state); err != nil {
+		return nil, nil, err
+	}
+	return ask(c, k.where, all, same(0))
+}
+
+// epoch trains an epoch, and returns the trainers that are left.
 func (k trainers) epoch(c workflow.Context, process string, j job, all []workflow.ActorRef, data workflow.Ref) ([]workflow.ActorRef, error) {
 	v, err := c.Get(data)
 	if err != nil {
 		return nil, err
 	}
 	defer v.Release() // until then this node has the data, whichever other ones die
-	left, nodes, err := ask(c, k.where, all, same(0))
+	all, nodes, err := k.complete(c, all)
 	if err != nil {
 		return nil, err
-	}
-	if len(left) < actors {
-		state, err := k.state.Call(c, left[0], 0)
-		if err != nil {
-			return nil, err
-		}
-		if all, err = k.fill(c, left, state); err != nil {
-			return nil, err
-		}
-		if left, nodes, err = ask(c, k.where, all, same(0)); err != nil {
-			return nil, err
-		}
 	}
 	e := epoch{Job: j, Data: data, Group: fmt.Sprintf("%s%d/%v", objects(j.Name), j.Epoch, c.Fence()), Process: process}
 	for rank, n := range nodes {
 		e.Members = append(e.Members, group.Member{Node: n, Label: fmt.Sprint(rank)})
 	}
-	left, _, err = ask(c, k.train, left, func(rank int) epoch {
+	left, _, err := ask(c, k.train, all, func(rank int) epoch {
 		e := e
 		e.Rank = rank
 		return e
@@ -102,6 +104,7 @@ func (k trainers) result(c workflow.Context, j job, all []workflow.ActorRef) (ma
 			return made{}, fmt.Errorf("trainers have different models: %+v and %+v", models[0], m)
 		}
 	}
+	models[0].Trainers = len(models)
 	return models[0], nil
 }
 

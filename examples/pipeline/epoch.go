@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/group"
@@ -63,15 +65,17 @@ func (t *trainer) train(c workflow.ActorContext, e epoch, o outside) error {
 // forget deletes what the trainers of a run have put, also those of attempts that were killed.
 func forget(ctx context.Context, n *cluster.Node, objects string) error {
 	all, err := n.List(ctx, objects)
-	if err != nil {
-		return err
-	}
+	deletes, ctx := errgroup.WithContext(ctx)
 	for _, o := range all {
-		if err := n.Delete(ctx, o.Object); err != nil && !errors.Is(err, phalanx.ErrDeleted) && !errors.Is(err, phalanx.ErrNotFound) && !errors.Is(err, phalanx.ErrLost) {
+		deletes.Go(func() error {
+			err := n.Delete(ctx, o.Object)
+			if errors.Is(err, phalanx.ErrDeleted) || errors.Is(err, phalanx.ErrNotFound) || errors.Is(err, phalanx.ErrLost) {
+				return nil
+			}
 			return err
-		}
+		})
 	}
-	return nil
+	return errors.Join(err, deletes.Wait())
 }
 
 // step makes a step if all members that are left have the sum of the gradients: they agree on that, so that they have the same model.
