@@ -151,6 +151,17 @@ func TestActorCallToANodeThatLeaves(t *testing.T) {
 	s.due("ended 4 gone node d is no member")
 }
 
+// A node that has begun anew has none of the actors that it had, also for a node that has never seen what it was.
+func TestActorCallToAnEarlierIncarnation(t *testing.T) {
+	s := actorCallsAt(t)
+	s.does(askActor(1, "c#ff"), "call 1 on c#ff below 1")
+	s.does(askActor(2, "c#101"), "call 2 on c#101 below 2")
+	s.does(Around{Self: "a", Nodes: []phalanx.NodeID{"a", "b", "c#100"}}, "ended 1 gone node c#ff has left")
+	s.does(askActor(3, "c#fe"), "ended 3 gone node c#fe has left")
+	s.does(Around{Self: "a", Nodes: []phalanx.NodeID{"a", "b", "c#101"}})
+	s.does(ActorAnswered{From: "c#101", Answer: ActorAnswer{Number: 2, End: ActorDone}}, "ended 2 done")
+}
+
 // hosts is an ActorHost on node b, with callers a and c, and what it does.
 type actorHosts struct {
 	t *testing.T

@@ -140,7 +140,7 @@ func (c *ActorCaller) Step(now time.Duration, ev ActorCallerEvent) []ActorCaller
 
 func (c *ActorCaller) ask(ev ActorAsk) {
 	a := &actorCall{to: ev.To, call: ev.Call, heard: c.now}
-	if is, known := c.known[ev.To]; known && !is {
+	if c.left(ev.To) {
 		c.end(a.call.Number, ActorGone, fmt.Sprintf("node %s has left", ev.To))
 		return
 	}
@@ -208,7 +208,7 @@ func (c *ActorCaller) around(members []phalanx.NodeID) {
 		c.known[n] = true
 	}
 	for _, n := range slices.Sorted(maps.Keys(c.peers)) {
-		if is, known := c.known[n]; is || !known {
+		if !c.left(n) {
 			continue
 		}
 		for _, number := range slices.Clone(c.peers[n].open) {
@@ -225,6 +225,20 @@ func (c *ActorCaller) around(members []phalanx.NodeID) {
 	if len(c.known) > 2*len(members)+mostLeft {
 		maps.DeleteFunc(c.known, func(_ phalanx.NodeID, is bool) bool { return !is })
 	}
+}
+
+// left reports whether a node is no member any more. A node that has begun anew does not come again as what it was, also if no view
+// here has named that: it may be that all nodes have begun anew.
+func (c *ActorCaller) left(n phalanx.NodeID) bool {
+	if is, known := c.known[n]; known {
+		return !is
+	}
+	for m, is := range c.known {
+		if is && m.Name() == n.Name() && (len(m) > len(n) || len(m) == len(n) && m > n) { // incarnations are hexadecimal numbers
+			return true
+		}
+	}
+	return false
 }
 
 // mostLeft is how many nodes that have left are remembered, beside one for each member.
