@@ -81,7 +81,7 @@ func (f *fields) actorCall(c *WorkflowActorCall, to phalanx.NodeID) flow.ActorCa
 }
 
 func fromActorAnswer(a flow.ActorAnswer) *WorkflowActorAnswer {
-	return &WorkflowActorAnswer{Number: a.Number, End: uint32(a.End), Why: fromText(a.Why), Bytes: a.Bytes, Large: fromLarge(a.Large)}
+	return &WorkflowActorAnswer{Number: a.Number, End: uint32(a.End), Why: fromText(a.Why), Final: a.Final, Bytes: a.Bytes, Large: fromLarge(a.Large)}
 }
 
 func (f *fields) actorAnswer(a *WorkflowActorAnswer) flow.ActorAnswer {
@@ -89,7 +89,7 @@ func (f *fields) actorAnswer(a *WorkflowActorAnswer) flow.ActorAnswer {
 		f.bad("actor_answer.end", "the value %d is not known", a.GetEnd())
 	}
 	f.inline("actor_answer.bytes", a.GetBytes())
-	return flow.ActorAnswer{Number: a.GetNumber(), End: flow.ActorEnd(a.GetEnd()), Why: a.GetWhy(), Bytes: a.GetBytes(), Large: f.large("actor_answer.large", a.GetLarge())}
+	return flow.ActorAnswer{Number: a.GetNumber(), End: flow.ActorEnd(a.GetEnd()), Why: a.GetWhy(), Final: a.GetFinal(), Bytes: a.GetBytes(), Large: f.large("actor_answer.large", a.GetLarge())}
 }
 
 // inline says that bytes are too many: they had to be an object.

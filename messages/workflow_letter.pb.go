@@ -3877,6 +3877,7 @@ type WorkflowActorAnswer struct {
 	Why           string                 `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
 	Bytes         []byte                 `protobuf:"bytes,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	Large         *WorkflowRef           `protobuf:"bytes,5,opt,name=large,proto3" json:"large,omitempty"`
+	Final         bool                   `protobuf:"varint,6,opt,name=final,proto3" json:"final,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3944,6 +3945,13 @@ func (x *WorkflowActorAnswer) GetLarge() *WorkflowRef {
 		return x.Large
 	}
 	return nil
+}
+
+func (x *WorkflowActorAnswer) GetFinal() bool {
+	if x != nil {
+		return x.Final
+	}
+	return false
 }
 
 // WorkflowActorOver says which calls nobody waits for.
@@ -4290,13 +4298,14 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x05large\x18\n" +
 	" \x01(\v2\x14.phalanx.WorkflowRefR\x05large\x12\x16\n" +
 	"\x06object\x18\v \x01(\tR\x06object\x12\x0e\n" +
-	"\x02as\x18\f \x01(\tR\x02as\"\x93\x01\n" +
+	"\x02as\x18\f \x01(\tR\x02as\"\xa9\x01\n" +
 	"\x13WorkflowActorAnswer\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\rR\x03end\x12\x10\n" +
 	"\x03why\x18\x03 \x01(\tR\x03why\x12\x14\n" +
 	"\x05bytes\x18\x04 \x01(\fR\x05bytes\x12*\n" +
-	"\x05large\x18\x05 \x01(\v2\x14.phalanx.WorkflowRefR\x05large\"A\n" +
+	"\x05large\x18\x05 \x01(\v2\x14.phalanx.WorkflowRefR\x05large\x12\x14\n" +
+	"\x05final\x18\x06 \x01(\bR\x05final\"A\n" +
 	"\x11WorkflowActorOver\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x14\n" +
 	"\x05below\x18\x02 \x01(\x04R\x05belowB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"

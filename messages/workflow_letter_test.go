@@ -73,7 +73,7 @@ var (
 		node.Copy{Number: 2, Place: node.PlaceOf(aBlob), Object: "wf/x", Size: 3, Digest: [16]byte{4}},
 		node.ActorCall{Number: 1, Below: 2, Deed: node.ActorSave, Actor: node.ActorAt{Node: "b#1", ID: "wf/x/0", By: "wf/x/1", Version: 3}, By: "wf/x/2", Name: "n", As: "a", Bytes: []byte("b"),
 			Large: node.Ref{Object: "wf/x/3", Meta: phalanx.Meta{Size: 8, DType: phalanx.Uint64, Shape: []int64{1}}, Digest: [16]byte{4}}, Object: "wf/x/4"},
-		node.ActorAnswer{Number: 1, End: node.ActorGone, Why: "w", Bytes: []byte("b"), Large: node.Ref{Object: "wf/x/3", Meta: phalanx.Meta{Size: 8, DType: phalanx.Uint64, Shape: []int64{1}}, Digest: [16]byte{4}}},
+		node.ActorAnswer{Number: 1, End: node.ActorGone, Why: "w", Final: true, Bytes: []byte("b"), Large: node.Ref{Object: "wf/x/3", Meta: phalanx.Meta{Size: 8, DType: phalanx.Uint64, Shape: []int64{1}}, Digest: [16]byte{4}}},
 		node.ActorOver{Number: 1, Below: 2},
 		node.Piece{Stream: 1, Offset: 2, Size: 9, Bytes: []byte("b")},
 	}

@@ -32,7 +32,7 @@ func (e *ActorError) Error() string {
 // written it and does not return it. The error of what makes the actor is an *ActorError in an ErrFailed; if no node has the kind it
 // is ErrNotFound.
 func (k ActorKind[S, I]) Spawn(c Context, name string, init I) (ActorRef, error) {
-	l, done, err := enter(c, "spawn")
+	l, ctx, done, err := enter(c, "spawn", "the making of "+name)
 	if err != nil {
 		return ActorRef{}, err
 	}
@@ -45,22 +45,18 @@ func (k ActorKind[S, I]) Spawn(c Context, name string, init I) (ActorRef, error)
 	}
 	s := l.newSeat(k.full(), name, flow.ActorAt{})
 	call := flow.ActorCall{Deed: flow.ActorMake}
-	drop, err := l.argument(c, k.init, init, &call)
+	drop, err := l.argument(ctx, k.init, init, &call)
 	if err != nil {
+		l.freeName(name)
 		return ActorRef{}, err
 	}
 	defer drop()
 	l.mu.Lock()
 	l.seats = append(l.seats, s)
 	l.mu.Unlock()
-	a, err := s.place(c, call, 1)
-	switch {
-	case err != nil && c.Err() != nil:
+	if _, err := s.place(ctx, call, 1); err != nil {
+		l.freeName(name)
 		return ActorRef{}, err
-	case err != nil:
-		return ActorRef{}, &phalanx.Error{Op: "spawn", Kind: phalanx.ErrNotFound, Err: fmt.Errorf("the actor %s (%s): %w: give a node the kind in Settings.Actors", name, s.kind, err)}
-	case a.End == flow.ActorFailed:
-		return ActorRef{}, &phalanx.Error{Op: "spawn", Kind: phalanx.ErrFailed, Err: &ActorError{Name: name, Kind: s.kind, Text: a.Why}}
 	}
 	return ActorRef{&actorUse{seat: s}}, nil
 }
@@ -71,7 +67,7 @@ func (k ActorKind[S, I]) Spawn(c Context, name string, init I) (ActorRef, error)
 // not answer for 10 s is ErrUnavailable.
 func (m ActorMethod[A, R]) Call(c context.Context, a ActorRef, arg A) (R, error) {
 	var none R
-	l, done, err := enter(c, "call")
+	l, ctx, done, err := enter(c, "call", m.name+" of "+a.Name())
 	if err != nil {
 		return none, err
 	}
@@ -84,46 +80,66 @@ func (m ActorMethod[A, R]) Call(c context.Context, a ActorRef, arg A) (R, error)
 	case a.of.reads && !m.reads:
 		return none, invalid("call", fmt.Errorf("%w: %s of %s", ErrReadOnly, m.name, a.Name()))
 	}
-	s := a.of.seat
-	answered := l.waitsFor(m.name + " of " + s.name)
-	defer answered()
-	call := flow.ActorCall{Deed: flow.ActorDo, Name: m.name, Object: l.nextLarge("answer")}
-	drop, err := l.argument(c, m.method.arg, arg, &call)
+	call := flow.ActorCall{Deed: flow.ActorDo, Name: m.name}
+	drop, err := l.argument(ctx, m.method.arg, arg, &call)
 	if err != nil {
 		return none, err
 	}
 	defer drop()
-	answer, err := s.do(c, call)
+	v, err := a.of.seat.ask(ctx, call, m.method.result)
 	if err != nil {
 		return none, err
-	}
-	if answer.Large.Object != "" {
-		defer l.stage.read(answer)
-	}
-	if answer.End == flow.ActorFailed {
-		return none, &phalanx.Error{Op: "call", Kind: phalanx.ErrFailed, Err: &ActorError{Name: s.name, Kind: s.kind, Method: m.name, Text: answer.Why}}
-	}
-	v, err := l.answer(c, m.method.result, answer)
-	if err != nil {
-		return none, fmt.Errorf("the answer of %s of the actor %s: %w", m.name, s.name, err)
 	}
 	return v.(R), nil
 }
 
-// enter begins something that the task does with actors; done ends it.
-func enter(c context.Context, op string) (l *life, done func(), err error) {
+// ask calls a method of the actor, and returns its result.
+func (s *seat) ask(ctx context.Context, c flow.ActorCall, result codec) (any, error) {
+	for {
+		c.Object = s.life.nextLarge("answer")
+		a, at, err := s.do(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if a.End == flow.ActorFailed {
+			return nil, s.failed(a, c.Name)
+		}
+		v, err := s.life.answer(ctx, result, a)
+		switch {
+		case err == nil:
+			return v, nil
+		case !gone(err) || a.Large.Object == "":
+			return nil, fmt.Errorf("the answer of %s of the actor %s (%s): %w", c.Name, s.name, s.kind, err)
+		}
+		// Its node has died with the answer.
+		if err := s.replace(ctx, at, flow.ActorAnswer{End: flow.ActorGone, Why: fmt.Sprintf("the answer of %s is lost: %v", c.Name, err)}); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// enter begins something that the task does with actors, under its own context as well as that of the attempt; done ends it.
+func enter(c context.Context, op, what string) (l *life, ctx context.Context, done func(), err error) {
 	l, is := c.Value(lifeKey{}).(*life)
 	if !is {
-		return nil, nil, invalid(op, errors.New("the context is not that of a task: only attempts have actors"))
+		return nil, nil, nil, invalid(op, errors.New("the context is not that of a task: only attempts have actors"))
 	}
 	if err := l.begin(op); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if l.stage == nil {
 		l.calls.Done()
-		return nil, nil, invalid(op, errors.New("there are no actors here"))
+		return nil, nil, nil, invalid(op, errors.New("there are no actors here"))
 	}
-	return l, l.calls.Done, nil
+	answered := l.waitsFor(what)
+	ctx, cancel := context.WithCancelCause(c)
+	stop := context.AfterFunc(l.inner, func() { cancel(context.Cause(l.inner)) }) // c may not end with the attempt
+	return l, ctx, func() {
+		stop()
+		cancel(nil)
+		answered()
+		l.calls.Done()
+	}, nil
 }
 
 // takeName takes the name of an actor.
@@ -140,6 +156,13 @@ func (l *life) takeName(name string) error {
 	}
 	l.spawned[name] = true
 	return nil
+}
+
+// freeName gives the name of an actor back that could not be made.
+func (l *life) freeName(name string) {
+	l.mu.Lock()
+	delete(l.spawned, name)
+	l.mu.Unlock()
 }
 
 // waitsFor notes that a call goes on until answered is called.
@@ -174,16 +197,23 @@ func (l *life) argument(ctx context.Context, of codec, v any, c *flow.ActorCall)
 		b, err = of.encode(v)
 		return err
 	})
+	var refs []Ref
 	if err == nil {
 		err = of.finds.find(v, func(r Ref) error {
 			if !l.knows(r) {
 				return fmt.Errorf("%w: %q", ErrStrangeRef, r.id)
 			}
+			refs = append(refs, r)
 			return nil
 		})
 	}
 	if err != nil {
 		return nil, invalid("call", fmt.Errorf("the argument cannot be sent: %w", err))
+	}
+	for _, r := range refs {
+		if err := l.sees(ctx, r); err != nil {
+			return nil, err
+		}
 	}
 	if len(b) <= flow.MaxActorBytes {
 		c.Bytes = append([]byte(nil), b...) // a letter may be sent again after the task has gone on
@@ -198,6 +228,27 @@ func (l *life) argument(ctx context.Context, of codec, v any, c *flow.ActorCall)
 	}
 	c.Large = flow.Ref{Object: id, Meta: info.Meta, Digest: info.Digest}
 	return func() { l.spare(id) }, nil
+}
+
+// sees has an object be there that an actor is about to read, of a checkpoint if need be: the actor's node does not know which has it.
+func (l *life) sees(ctx context.Context, r Ref) error {
+	l.mu.Lock()
+	_, here := l.metas[r.id]
+	seen := here || r.IsZero() || l.looked[r]
+	l.mu.Unlock()
+	if seen {
+		return nil
+	}
+	if _, err := l.look(ctx, r); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.looked == nil {
+		l.looked = map[Ref]bool{}
+	}
+	l.looked[r] = true
+	return nil
 }
 
 // spare has an object deleted that the attempt does not need any more.
@@ -215,6 +266,7 @@ func (l *life) spare(id phalanx.ObjectID) {
 func (l *life) answer(ctx context.Context, of codec, a flow.ActorAnswer) (v any, err error) {
 	b := a.Bytes
 	if a.Large.Object != "" {
+		defer l.stage.read(a)
 		view, err := l.store.TryGet(ctx, a.Large.Object)
 		if err != nil {
 			return nil, err

@@ -90,6 +90,8 @@ func (s nodeStage) tells(e actors.Event) {
 
 func (s nodeStage) send(m any) { s.life.o.node.System().Root.Send(s.life.o.pid, m) }
 
+func (nodeStage) patience() time.Duration { return mostPlaced }
+
 // places implements stage: actors live where tasks run, but not where a node leaves.
 func (s nodeStage) places() []phalanx.NodeID {
 	nodes, leaving := s.life.o.node.View().IDs(Name)
@@ -153,8 +155,11 @@ func (s *service) hosting(c actor.Context, ev flow.ActorHostEvent) {
 	if l == nil {
 		return
 	}
-	if p, is := ev.(flow.ActorPerformed); is {
-		l.cast.done(doingID{p.From, p.Answer.Number}, nil)
+	switch ev := ev.(type) {
+	case flow.ActorPerformed:
+		l.cast.done(doingID{ev.From, ev.Answer.Number}, nil)
+	case flow.ActorDied:
+		delete(l.cast.here, ev.ID)
 	}
 	for _, e := range l.cast.host.Step(ev) {
 		switch e := e.(type) {
@@ -174,10 +179,7 @@ func (s *service) hosting(c actor.Context, ev flow.ActorHostEvent) {
 	}
 }
 
-var (
-	errUnawaited = &phalanx.Error{Op: "call", Kind: phalanx.ErrCanceled, Err: errors.New("the attempt does not wait for the call any more")}
-	errDropped   = &phalanx.Error{Op: "call", Kind: phalanx.ErrClosed, Err: errors.New("nobody can use the actor any more")}
-)
+var errUnawaited = &phalanx.Error{Op: "call", Kind: phalanx.ErrCanceled, Err: errors.New("the attempt does not wait for the call any more, or nobody can use the actor")}
 
 // done ends the context of what an instance does.
 func (k *cast) done(id doingID, cause error) {

@@ -2,9 +2,9 @@ package workflow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -26,6 +26,7 @@ type instance struct {
 	store objects
 	notes func(id phalanx.ObjectID)              // an object before it is put; nil: nobody needs to know
 	ended func(p performing, a flow.ActorAnswer) // is called with each answer
+	trial sync.Mutex                             // has an instance of a Trial do one thing at a time
 	died  func(why string)                       // is called if it is no more
 }
 
@@ -45,13 +46,11 @@ func (i *instance) Receive(c actor.Context) {
 		}
 		return
 	}
-	defer func() {
-		if v := recover(); v != nil {
-			i.died(fmt.Sprintf("it has panicked: %s\n%s", shorten(fmt.Sprint(v), maxStack), shorten(string(debug.Stack()), maxStack)))
-			panic(v)
-		}
-	}()
-	a := i.perform(p)
+	a, crash := i.perform(p)
+	if crash != nil {
+		i.died(crashText(crash))
+		panic(crash.Value)
+	}
 	i.ended(p, a)
 	if !i.made {
 		i.died("it could not be made")
@@ -59,27 +58,55 @@ func (i *instance) Receive(c actor.Context) {
 	}
 }
 
+func crashText(crash *PanicError) string {
+	return fmt.Sprintf("it has panicked: %s\n%s", crash.Value, crash.Stack)
+}
+
 // close closes the state, if that can be.
 func (i *instance) close() {
 	if closer, is := i.state.(io.Closer); is && i.made {
-		_ = closer.Close() // nobody waits for the actor any more
+		_ = guarded(closer.Close) // nobody waits for the actor any more
 	}
 }
 
-// perform does it, and returns the answer.
-func (i *instance) perform(p performing) flow.ActorAnswer {
-	a := flow.ActorAnswer{Number: p.call.Number, End: flow.ActorDone}
+// perform does it, and returns the answer, or how it has ended the actor. It has a goroutine of its own, so that a runtime.Goexit does not end
+// another one.
+func (i *instance) perform(p performing) (a flow.ActorAnswer, crash *PanicError) {
+	a = flow.ActorAnswer{Number: p.call.Number, End: flow.ActorDone}
 	err := context.Cause(p.ctx)
 	if err == nil {
 		c := &instanceContext{Context: p.ctx, of: i}
-		a.Bytes, a.Large, err = i.act(c, p.call)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			crash = &PanicError{Value: "it has called runtime.Goexit, or a test's FailNow"}
+			crashed := guarded(func() (_ error) {
+				a.Bytes, a.Large, err = i.act(c, p.call)
+				err = sound(err)
+				return nil
+			})
+			if crash = nil; crashed != nil {
+				errors.As(crashed, &crash)
+			}
+		}()
+		<-done
 		c.end()
 	}
-	if err != nil {
-		a = flow.ActorAnswer{Number: a.Number, End: flow.ActorFailed, Why: shorten(sound(err).Error(), maxErrorText)}
+	switch {
+	case crash != nil:
+		return a, crash
+	case errors.Is(err, errNoPut):
+		return flow.ActorAnswer{Number: a.Number, End: flow.ActorGone, Why: err.Error()}, nil
+	case err != nil:
+		return flow.ActorAnswer{Number: a.Number, End: flow.ActorFailed, Why: shorten(err.Error(), maxErrorText), Final: errors.Is(err, errNever) || IsPermanent(err)}, nil
 	}
-	return a
+	return a, nil
 }
+
+var (
+	errNoPut = errors.New("the actor's node is leaving")
+	errNever = errors.New("raise the version of a kind that changes")
+)
 
 func (i *instance) act(c *instanceContext, m flow.ActorCall) (b []byte, large flow.Ref, err error) {
 	arg := m.Bytes
@@ -101,18 +128,16 @@ func (i *instance) act(c *instanceContext, m flow.ActorCall) (b []byte, large fl
 			return nil, large, fmt.Errorf("what it is made of is no %v: %w", i.kind.init.typ, err)
 		}
 		i.state, err = i.kind.make(c, init)
-		i.made = err == nil
-		return nil, large, err
+		return nil, large, i.begun(err)
 	case flow.ActorRestore:
 		if i.kind.load == nil {
-			return nil, large, errNoSnapshots
+			return nil, large, fmt.Errorf("%w; %w", errNoSnapshots, errNever)
 		}
 		i.state, err = i.kind.load(c, append([]byte(nil), arg...))
-		i.made = err == nil
-		return nil, large, err
+		return nil, large, i.begun(err)
 	case flow.ActorSave:
 		if i.kind.save == nil {
-			return nil, large, errNoSnapshots
+			return nil, large, fmt.Errorf("%w; %w", errNoSnapshots, errNever)
 		}
 		if b, err = i.kind.save(i.state); err != nil {
 			return nil, large, err
@@ -127,11 +152,20 @@ func (i *instance) act(c *instanceContext, m flow.ActorCall) (b []byte, large fl
 	return nil, large, err
 }
 
+// begun notes whether the actor has a state.
+func (i *instance) begun(err error) error {
+	if err == nil && i.state == nil {
+		err = errors.New("its state is nil")
+	}
+	i.made = err == nil
+	return err
+}
+
 // call calls a method.
 func (i *instance) call(c *instanceContext, name string, arg []byte) ([]byte, error) {
 	m := i.kind.methods[name]
 	if m == nil {
-		return nil, fmt.Errorf("%s has no method %q on this node: raise the version of a kind whose methods change", i.kind.full(), name)
+		return nil, fmt.Errorf("%s has no method %q on this node: %w", i.kind.full(), name, errNever)
 	}
 	v, err := m.arg.decode(arg)
 	if err != nil {
@@ -153,6 +187,9 @@ func (i *instance) put(ctx context.Context, id phalanx.ObjectID, b []byte) (flow
 		i.notes(id)
 	}
 	info, err := i.store.Put(ctx, id, b, phalanx.Meta{})
+	if errors.Is(err, phalanx.ErrClosed) {
+		err = fmt.Errorf("%w: %w", errNoPut, err)
+	}
 	return flow.Ref{Object: id, Meta: info.Meta, Digest: info.Digest}, err
 }
 

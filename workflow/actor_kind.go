@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/storenode"
@@ -26,6 +27,14 @@ type actorKind struct {
 	save    func(state any) ([]byte, error) // nil: it has no snapshots
 	load    func(c ActorContext, snapshot []byte) (state any, err error)
 	methods map[string]*actorMethod
+	fixed   atomic.Bool // it was registered
+}
+
+// fix panics if the kind was registered, so that nodes have it as it is.
+func (k *actorKind) fix(what string) {
+	if k.fixed.Load() {
+		panic(fmt.Sprintf("workflow: %s of %s comes after the kind was registered", what, k.full()))
+	}
 }
 
 // actorMethod is a method without its types.
@@ -59,6 +68,7 @@ func Actor[S, I any](name string, version int, make func(ActorContext, I) (S, er
 // Snapshots says how actors of a kind are saved and restored, for tasks with the annotation Snapshot. Both are called before the kind is
 // registered, once. A snapshot has all that methods may read; save is called between two calls, and must not keep the actor busy for long.
 func (k ActorKind[S, I]) Snapshots(save func(S) ([]byte, error), load func(ActorContext, []byte) (S, error)) ActorKind[S, I] {
+	k.fix("Snapshots")
 	k.save = func(state any) ([]byte, error) { return save(state.(S)) }
 	k.load = func(c ActorContext, b []byte) (any, error) { return load(c, b) }
 	return k
@@ -79,9 +89,11 @@ type ActorMethod[A, R any] struct {
 }
 
 // Method makes a method of a kind of actors, before the kind is registered: f may be a method expression, as (*worker).step. Arguments and results
-// are copies, as those of tasks, and may be as large; Refs in them are those that the task knows, and there are no ActorRefs in them. It panics
-// if no codec takes A or R, or if the kind has a method of that name.
+// are copies, as those of tasks, and may be as large; Refs in them are those that the task knows, and there are no ActorRefs in them. A call is
+// carried out once, but if the actor has to be restored it may be made again, on the actor that is restored. Method panics if no codec takes A or
+// R, or if the kind has a method of that name.
 func Method[S, I, A, R any](k ActorKind[S, I], name string, f func(S, ActorContext, A) (R, error)) ActorMethod[A, R] {
+	k.fix("the method " + name)
 	if err := checkPutName(name); err != nil || k.methods[name] != nil {
 		panic(fmt.Sprintf("workflow: the method %.100q of %s needs another name: %v", name, k.full(), err))
 	}
@@ -114,6 +126,7 @@ func Actors(all ...AnyActorKind) *ActorKinds {
 	k := &ActorKinds{map[string]*actorKind{}}
 	for _, a := range all {
 		kind := a.kind()
+		kind.fixed.Store(true)
 		if k.kinds[kind.full()] != nil {
 			panic(fmt.Sprintf("workflow: two kinds of actors are called %s: give one another name, or a higher version", kind.full()))
 		}

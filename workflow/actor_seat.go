@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
@@ -19,20 +20,20 @@ type origin struct {
 	refs  []flow.Ref    // the objects that the output names
 }
 
-// seat is an actor that an attempt was given or has made. The first use by an attempt that writes makes the next version; if the actor is not there
-// at the version that the attempt was given, it is restored of its snapshot, as an actor of the attempt's own.
+// seat is an actor that an attempt was given or has made. Before an attempt writes it, it makes the next version; if the actor is not there at
+// the version that the attempt was given, it is restored of its snapshot, as an actor of the attempt's own.
 type seat struct {
 	life       *life
 	kind, name string
 	from       *core.Located // the output that has it; nil: the attempt has made it, or it is not known
 	writes     bool          // the attempt was given it to write it
 	snapshot   *Ref          // of the version that the attempt was given; nil: none
-	turn       chan struct{} // has one item: whoever has it may restore the actor
+	turn       chan struct{} // has one item: whoever has it may claim or restore the actor
 
 	// under life.mu
 	at    flow.ActorAt
 	own   bool           // the attempt has made this version
-	used  bool           // a call was made, so that the node may have made the next version
+	used  bool           // the node may have made the attempt's version
 	lost  error          // nobody can use it any more
 	tries []flow.ActorAt // where it was to be made, and perhaps was
 	saved Ref            // the snapshot of this version
@@ -87,92 +88,144 @@ func (s *seat) form() flow.Actor {
 	return flow.Actor{ActorAt: s.at, Kind: s.kind, Name: s.name, State: s.saved.id}
 }
 
-// do has the actor do something, and restores it before if that is necessary and possible.
-func (s *seat) do(ctx context.Context, c flow.ActorCall) (flow.ActorAnswer, error) {
+// do has the actor do something. An actor that the attempt writes is at the attempt's own version before; one that is not there any more
+// is restored, if that is possible. at is where the actor has done it.
+func (s *seat) do(ctx context.Context, c flow.ActorCall) (a flow.ActorAnswer, at flow.ActorAt, err error) {
+	if err := s.claim(ctx); err != nil {
+		return a, at, err
+	}
 	for {
-		c.By = ""
 		s.life.mu.Lock()
-		if c.Actor = s.at; s.writes && !s.own {
-			c.By = s.life.by
-		}
-		s.used = true
+		c.Actor = s.at
 		lost := s.lost
 		s.life.mu.Unlock()
 		if lost != nil {
-			return flow.ActorAnswer{}, lost
+			return a, at, lost
 		}
-		a := s.life.stage.call(ctx, c)
-		switch a.End {
-		case flow.ActorGone, flow.ActorCrashed:
-			if err := s.replace(ctx, c.Actor, a); err != nil {
-				return a, err
-			}
-			continue
-		case flow.ActorDone, flow.ActorFailed:
-			if c.By != "" {
-				s.wrote(c.Actor)
-			}
+		a = s.life.stage.call(ctx, c)
+		if a.End != flow.ActorGone && a.End != flow.ActorCrashed {
+			return a, c.Actor, s.failure(ctx, a)
 		}
-		return a, s.failure(ctx, a)
+		if err := s.replace(ctx, c.Actor, a); err != nil {
+			return a, at, err
+		}
 	}
 }
+
+// claim has an actor that the attempt writes be at the attempt's own version, before it is written: as long as it is not, nothing is lost
+// if it has to be restored.
+func (s *seat) claim(ctx context.Context) error {
+	if done, err := s.claimed(); done {
+		return err
+	}
+	if err := s.take(ctx); err != nil {
+		return err
+	}
+	defer s.pass()
+	for {
+		if done, err := s.claimed(); done {
+			return err
+		}
+		s.life.mu.Lock()
+		at := s.at
+		s.used = true
+		s.life.mu.Unlock()
+		switch a := s.life.stage.call(ctx, flow.ActorCall{Deed: flow.ActorDo, Actor: at, By: s.life.by}); a.End {
+		case flow.ActorDone:
+			s.life.mu.Lock()
+			s.at.Version, s.at.By, s.own = at.Version+1, s.life.by, true
+			s.life.mu.Unlock()
+		case flow.ActorGone, flow.ActorCrashed:
+			if err := s.restoreOrLose(ctx, a); err != nil {
+				return err
+			}
+		default:
+			return s.failure(ctx, a)
+		}
+	}
+}
+
+// claimed reports whether the actor may be used as it is, or why nobody can use it any more.
+func (s *seat) claimed() (done bool, lost error) {
+	s.life.mu.Lock()
+	defer s.life.mu.Unlock()
+	return s.lost != nil || s.own || !s.writes, s.lost
+}
+
+// take waits for the turn to claim or to restore the actor; pass gives it on.
+func (s *seat) take(ctx context.Context) error {
+	select {
+	case <-s.turn:
+		return nil
+	case <-ctx.Done():
+		return s.reason(ctx)
+	}
+}
+
+func (s *seat) pass() { s.turn <- struct{}{} }
 
 // failure returns the error of a call that was not carried out.
 func (s *seat) failure(ctx context.Context, a flow.ActorAnswer) error {
 	switch a.End {
 	case flow.ActorWorks:
-		return reason(ctx)
+		return s.reason(ctx)
 	case flow.ActorSilent:
 		return s.error(phalanx.ErrUnavailable, errors.New(a.Why))
-	case flow.ActorLacks:
-		return s.error(phalanx.ErrNotFound, errors.New(a.Why))
 	}
 	return nil
+}
+
+// reason says why a context has ended in which the actor was used.
+func (s *seat) reason(ctx context.Context) error {
+	return fmt.Errorf("the actor %s (%s): %w", s.name, s.kind, reason(ctx))
 }
 
 func (s *seat) error(kind phalanx.Kind, err error) error {
 	return &phalanx.Error{Op: "call", Kind: kind, Err: fmt.Errorf("the actor %s (%s): %w", s.name, s.kind, err)}
 }
 
-// wrote notes that the actor is at the attempt's own version.
-func (s *seat) wrote(before flow.ActorAt) {
-	s.life.mu.Lock()
-	defer s.life.mu.Unlock()
-	if s.at == before {
-		s.at.Version, s.at.By, s.own = before.Version+1, s.life.by, true
-	}
-}
-
 // replace restores the actor, which is not there any more at a version.
 func (s *seat) replace(ctx context.Context, before flow.ActorAt, a flow.ActorAnswer) error {
-	select {
-	case <-s.turn:
-	case <-ctx.Done():
-		return reason(ctx)
+	if err := s.take(ctx); err != nil {
+		return err
 	}
-	defer func() { s.turn <- struct{}{} }()
+	defer s.pass()
 	s.life.mu.Lock()
 	again := s.at != before || s.lost != nil // another call has done it
-	can := s.snapshot != nil && s.times < mostRestored && (!s.own || !s.writes)
-	s.times++
 	s.life.mu.Unlock()
-	switch {
-	case again:
+	if again {
 		return nil
-	case !can:
+	}
+	return s.restoreOrLose(ctx, a)
+}
+
+// restoreOrLose restores the actor if it has a snapshot of the version that the attempt was given, and the attempt has not written it. The caller
+// has the turn.
+func (s *seat) restoreOrLose(ctx context.Context, a flow.ActorAnswer) error {
+	s.life.mu.Lock()
+	can := s.snapshot != nil && s.times < mostRestored && (!s.own || !s.writes)
+	if can {
+		s.times++
+	}
+	s.life.mu.Unlock()
+	if !can {
 		return s.lose(a)
 	}
 	return s.restore(ctx, a.Why)
 }
 
 // lose notes that nobody can use the actor any more. If a call has ended it, that is a failure of the task, and is counted; else an input was
-// lost.
+// lost, or an actor of the attempt's own with its node.
 func (s *seat) lose(a flow.ActorAnswer) error {
 	err := s.error(phalanx.ErrLost, errors.New(a.Why))
 	s.life.mu.Lock()
 	s.lost = err
-	if s.from != nil && a.End != flow.ActorCrashed {
-		note(&s.life.torn, []core.Blob{flow.BlobOf(s.life.a.uid, *s.from)})
+	if a.End != flow.ActorCrashed {
+		if s.from != nil {
+			note(&s.life.torn, []core.Blob{flow.BlobOf(s.life.a.uid, *s.from)})
+		} else {
+			s.life.bereft = true
+		}
 	}
 	at := s.at
 	s.life.mu.Unlock()
@@ -182,28 +235,53 @@ func (s *seat) lose(a flow.ActorAnswer) error {
 
 // restore makes an actor of the snapshot.
 func (s *seat) restore(ctx context.Context, why string) error {
-	from := s.at.Node
+	stop := s.life.beatMeanwhile()
+	defer stop()
+	s.life.mu.Lock()
+	from := s.at
+	s.life.mu.Unlock()
 	meta, err := s.life.look(ctx, *s.snapshot)
 	if err != nil {
 		return s.error(phalanx.ErrLost, fmt.Errorf("%s, and its snapshot: %w", why, err))
 	}
-	a, err := s.place(ctx, flow.ActorCall{Deed: flow.ActorRestore, Large: flow.Ref{Object: s.snapshot.id, Meta: meta, Digest: s.snapshot.digest}}, s.at.Version+1)
-	if err == nil && a.End == flow.ActorFailed {
-		err = fmt.Errorf("it cannot be restored: %s", a.Why)
-	}
+	at, err := s.place(ctx, flow.ActorCall{Deed: flow.ActorRestore, Large: flow.Ref{Object: s.snapshot.id, Meta: meta, Digest: s.snapshot.digest}}, from.Version+1)
 	if err != nil {
-		return s.error(phalanx.ErrFailed, err)
+		return fmt.Errorf("it has to be restored, as %s: %w", why, err)
 	}
-	s.life.stage.tells(actors.ActorRestored{UID: s.life.a.run, Actor: s.name, Of: s.kind, From: from, On: s.at.Node, Why: why})
+	s.life.stage.tells(actors.ActorRestored{UID: s.life.a.run, Actor: s.name, Of: s.kind, From: from.Node, On: at.Node, Why: why})
 	return nil
 }
 
+// Patience of an attempt for a node that can make an actor.
+const (
+	placePause = 500 * time.Millisecond
+	// mostPlaced is how long no node may have the kind of an actor: the one that had may begin anew.
+	mostPlaced = time.Minute
+)
+
 // place makes the actor on the first node that can.
-func (s *seat) place(ctx context.Context, c flow.ActorCall, version uint64) (flow.ActorAnswer, error) {
-	l := s.life
+func (s *seat) place(ctx context.Context, c flow.ActorCall, version uint64) (at flow.ActorAt, err error) {
+	for waited := time.Duration(0); ; waited += placePause {
+		at, lacks, err := s.placeNow(ctx, c, version)
+		if !lacks || waited >= s.life.stage.patience() {
+			return at, err
+		}
+		timer := time.NewTimer(placePause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return at, s.reason(ctx)
+		}
+	}
+}
+
+// placeNow makes the actor on one of the nodes that there are; lacks says that all answer, and none has the kind.
+func (s *seat) placeNow(ctx context.Context, c flow.ActorCall, version uint64) (at flow.ActorAt, lacks bool, err error) {
+	l, silent := s.life, false
 	var why []error
 	for _, n := range l.placesFor(s.kind) {
-		at := flow.ActorAt{Node: n, ID: l.nextActorID(), By: l.by, Version: version}
+		at = flow.ActorAt{Node: n, ID: l.nextActorID(), By: l.by, Version: version}
 		l.mu.Lock()
 		s.tries = append(s.tries, at)
 		l.mu.Unlock()
@@ -211,38 +289,48 @@ func (s *seat) place(ctx context.Context, c flow.ActorCall, version uint64) (flo
 		a := l.stage.call(ctx, c)
 		switch a.End {
 		case flow.ActorWorks:
-			return a, reason(ctx)
+			return at, false, s.reason(ctx)
 		case flow.ActorDone:
 			l.mu.Lock()
 			s.at, s.own = at, true
 			l.spread.actors[n]++
 			l.mu.Unlock()
-			return a, nil
-		case flow.ActorFailed:
-			return a, nil
-		case flow.ActorLacks:
+			return at, false, nil
+		case flow.ActorFailed, flow.ActorCrashed:
+			return at, false, s.failed(a, "")
+		case flow.ActorLacks, flow.ActorSilent:
+			silent = silent || a.End == flow.ActorSilent
 			l.mu.Lock()
 			l.spread.lacks[kindOn{n, s.kind}] = true
 			l.mu.Unlock()
 		}
 		why = append(why, fmt.Errorf("node %s: %s", n, a.Why))
 	}
-	if why == nil {
-		why = []error{errors.New("no node runs tasks")}
+	if silent {
+		return at, false, s.error(phalanx.ErrUnavailable, fmt.Errorf("no node can make it: %w", errors.Join(why...)))
 	}
-	return flow.ActorAnswer{}, fmt.Errorf("no node can make it: %w", errors.Join(why...))
+	return at, true, s.error(phalanx.ErrNotFound, fmt.Errorf("no node can make it; give one the kind, in Settings.Actors: %w", errors.Join(why...)))
+}
+
+// failed returns the error that the actor has said, or that has ended it as it was made.
+func (s *seat) failed(a flow.ActorAnswer, method string) error {
+	err := error(&phalanx.Error{Op: "call", Kind: phalanx.ErrFailed, Err: &ActorError{Name: s.name, Kind: s.kind, Method: method, Text: a.Why}})
+	if a.Final {
+		return Permanent(err)
+	}
+	return err
 }
 
 // save makes a snapshot of the actor, as an object with a number.
 func (s *seat) save(ctx context.Context, number int) error {
 	l, id := s.life, flow.StateID(s.life.by, number)
 	l.tries(id)
-	a, err := s.do(ctx, flow.ActorCall{Deed: flow.ActorSave, Object: id})
+	a, _, err := s.do(ctx, flow.ActorCall{Deed: flow.ActorSave, Object: id})
 	switch {
 	case err != nil:
 		return err
 	case a.End == flow.ActorFailed:
-		return s.error(phalanx.ErrFailed, fmt.Errorf("its snapshot: %s", a.Why))
+		return s.failed(a, "the snapshot")
 	case a.Large.Object != id:
 		return s.error(phalanx.ErrInternal, fmt.Errorf("its snapshot is %q", a.Large.Object))
 	}

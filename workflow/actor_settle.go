@@ -41,7 +41,7 @@ func (r *runner) settle(ctx context.Context, t *Task, a *attempt, life *life, va
 		return seats[i].save(ctx, i)
 	})
 	if err != nil {
-		return err, false
+		return err, IsPermanent(err)
 	}
 	life.mu.Lock()
 	defer life.mu.Unlock()
@@ -53,7 +53,7 @@ func (r *runner) settle(ctx context.Context, t *Task, a *attempt, life *life, va
 
 // settle has the actor be at the attempt's version, also if the task has not called it.
 func (s *seat) settle(ctx context.Context) error {
-	_, err := s.do(ctx, flow.ActorCall{Deed: flow.ActorDo})
+	_, _, err := s.do(ctx, flow.ActorCall{Deed: flow.ActorDo})
 	return err
 }
 

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"context"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
@@ -18,6 +19,8 @@ type stage interface {
 	discard(a flow.ActorAt)
 	// tells publishes an event.
 	tells(e actors.Event)
+	// patience is how long an attempt waits for a node with the kind of an actor.
+	patience() time.Duration
 	// places returns the nodes on which actors may be made.
 	places() []phalanx.NodeID
 }

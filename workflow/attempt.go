@@ -66,7 +66,7 @@ type ended struct {
 	expands bool                              // the output is a recorded graph
 	err     error                             // nil: it has ended well
 	final   bool                              // another attempt would fail as well
-	closed  bool                              // the store of the node takes no objects any more
+	closed  bool                              // the store of the node takes no objects any more, or an actor of the attempt's own was lost: that is no failure
 	missing []phalanx.ObjectID                // inputs that no node has
 	torn    []core.Blob                       // inputs that name an object that no node has
 	unsaved []core.Blob                       // those of torn whose checkpoint no disk has any more
@@ -281,6 +281,7 @@ func guarded(f func() error) (err error) {
 func (r *runner) attend(ctx context.Context, a *attempt, life *life, f func(c Context) (any, error)) (any, error) {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	life.inner = inner
 	c := &attemptContext{Context: inner, life: life}
 	done := make(chan returned, 1)
 	go func() {

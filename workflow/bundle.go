@@ -223,7 +223,7 @@ func (l *life) tell(e *ended) {
 	defer l.mu.Unlock()
 	e.made, e.missing = append(l.made, e.made...), append(l.missing, e.missing...)
 	e.tried = l.tried
-	e.closed, e.read = e.closed || l.closed, l.metas
+	e.closed, e.read = e.closed || l.closed || l.bereft && errors.Is(e.err, phalanx.ErrLost), l.metas
 	e.torn, e.unsaved = inOrder(l.torn), inOrder(l.unsaved)
 	if l.sources != nil {
 		e.partly = l.sources.Partly(func(id phalanx.ObjectID) bool { _, here := l.metas[id]; return here })

@@ -63,6 +63,9 @@ type life struct {
 	spawned map[string]bool        // names of these
 	actors  int                    // for the IDs of actors
 	spread  spread                 // where they are made
+	bereft  bool                   // an actor that it has made was lost with its node: that is no failure of the task
+	inner   context.Context        // of the function; nil: it has not begun
+	looked  map[Ref]bool           // objects that are there, of arguments of actors
 	larges  int                    // arguments and results of actors that were objects
 	calling map[string]int         // calls of actors that go on, by actor and method
 }

@@ -26,7 +26,7 @@ type Settings struct {
 	// nothing durable, and executes tasks only. Without any folder in the cluster no run can be started.
 	Dir   string
 	Tasks *Registry // that the node can run; nil: none
-	// Actors are the kinds of actors that may live on the node; nil: none. They are those of all nodes with Tasks, as a rule.
+	// Actors are the kinds of actors that may live on the node; nil: none. Tasks make actors on the nodes that have their kind.
 	Actors *ActorKinds
 	Slots  int                // attempts that may run here at once; default twice the number of CPUs
 	Log    logrus.FieldLogger // default: the node's

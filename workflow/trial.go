@@ -44,7 +44,7 @@ func NewTrial(cfg TrialConfig) *Trial {
 	if cfg.Node != nil {
 		t.store = nodeStore{cfg.Node}
 	}
-	t.stage = newTrialStage(cfg.Actors, t.store)
+	t.stage = newTrialStage(cfg.Actors, cfg.Node, t.store)
 	if t.log == nil {
 		log := logrus.New()
 		log.SetOutput(io.Discard)

@@ -116,6 +116,7 @@ type (
 		Number uint64
 		End    ActorEnd
 		Why    string // it has ended in another way than ActorDone
+		Final  bool   // it would fail again
 		Bytes  []byte
 		Large  Ref // an object that has them instead, if its Object is not empty
 	}
