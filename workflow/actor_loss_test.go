@@ -42,6 +42,8 @@ type cells struct {
 	failsAfter   int64 // the first attempt that adds this fails afterwards; 0: none does
 	leavesLosses bool  // additions go on with the actors that are left
 
+	life atomic.Pointer[life] // of the last attempt that makes actors or adds to them
+
 	mu   sync.Mutex
 	live map[string]int // actors by node
 }
@@ -70,6 +72,7 @@ func newCells() *cells {
 	s.read = Method(s.kind, "read", func(c *cell, _ ActorContext, _ int) (int64, error) { return c.n, nil }).ReadOnly()
 	s.spawn = Func1("spawn", 1, func(c Context, n int) (all []ActorRef, err error) {
 		s.calls.add("spawn")
+		s.life.Store(c.Value(lifeKey{}).(*life))
 		for i := range n {
 			a, err := s.kind.Spawn(c, fmt.Sprint("cell ", i), int64(i))
 			if err != nil {
@@ -80,6 +83,7 @@ func newCells() *cells {
 		return all, nil
 	}).With(NoEffect)
 	s.adds = Func2("add", 1, func(c Context, all []ActorRef, n int64) (left []ActorRef, err error) {
+		s.life.Store(c.Value(lifeKey{}).(*life))
 		if n < 0 { // it waits
 			if err := s.gate.pass(c, nodeOf(c)); err != nil {
 				return nil, err
