@@ -174,8 +174,7 @@ func (d *driver) clean(ctx context.Context, name string) error {
 	if err := workflow.Forget(ctx, d.Node(), name); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, cleanWait)
-	defer cancel()
+	late := time.After(cleanWait)
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
 	for {
@@ -185,8 +184,10 @@ func (d *driver) clean(ctx context.Context, name string) error {
 		}
 		select {
 		case <-tick.C:
+		case <-late:
+			return fmt.Errorf("the run has left %v in the store: %w", left, err)
 		case <-ctx.Done():
-			return fmt.Errorf("the run has left %d objects: %v, %w", len(left), left, err)
+			return context.Cause(ctx)
 		}
 	}
 }

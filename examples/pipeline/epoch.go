@@ -18,7 +18,7 @@ import (
 // epoch is what a trainer is told of an epoch.
 type epoch struct {
 	Job     job
-	Data    workflow.Ref
+	Samples workflow.Ref
 	Group   string // no other attempt has a group of this name
 	Members []group.Member
 	Rank    int    // of the trainer
@@ -28,7 +28,7 @@ type epoch struct {
 // train trains an epoch in a group of all trainers. Each computes the gradient on its part of the samples, and all make the same
 // steps with the sum. When one dies the others make the step by themselves.
 func (t *trainer) train(c workflow.ActorContext, e epoch, o outside) error {
-	samples, err := samplesOf(c.Get(e.Data))
+	samples, err := samplesOf(c.Get(e.Samples))
 	if err != nil {
 		return err
 	}
