@@ -169,7 +169,7 @@ func (d *driver) check(m mode, name string, model made) error {
 	return nil
 }
 
-// clean forgets a run, and waits until nothing of it is left in the store.
+// clean forgets a run, and waits until nothing is left of what its trainers have put. Nodes sweep the run's own objects by and by.
 func (d *driver) clean(ctx context.Context, name string) error {
 	if err := workflow.Forget(ctx, d.Node(), name); err != nil {
 		return err
@@ -178,14 +178,14 @@ func (d *driver) clean(ctx context.Context, name string) error {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
 	for {
-		left, err := d.Node().List(ctx, "")
+		left, err := d.Node().List(ctx, objects(name))
 		if len(left) == 0 && err == nil {
 			return nil
 		}
 		select {
 		case <-tick.C:
 		case <-late:
-			return fmt.Errorf("the run has left %v in the store: %w", left, err)
+			return fmt.Errorf("the run has left %v in the store, %v", left, err)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
