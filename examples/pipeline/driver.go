@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"text/tabwriter"
@@ -124,6 +125,11 @@ func (d *driver) one(ctx context.Context, m mode, f fault) (took time.Duration, 
 	}
 	if f != "" && !acted.Load() {
 		return 0, model, errors.New("nothing was killed")
+	}
+	if f == actorLost {
+		if _, err := os.Stat(filepath.Join(d.dir, j.Name+".shrunk")); err != nil {
+			return 0, model, fmt.Errorf("the trainers have not gone on without the dead ones: %w", err)
+		}
 	}
 	if err := d.check(m, j.Name, model); err != nil {
 		return 0, model, err

@@ -54,6 +54,9 @@ func (t *trainer) train(c workflow.ActorContext, e epoch, o outside) error {
 			}
 			_ = g.Close()
 			g = left
+			if err := o.create(e.Job.Name+".shrunk", nil); err != nil { // the driver looks for it
+				return err
+			}
 		}
 	}
 	if g.Rank() > 0 {
