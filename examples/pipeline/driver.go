@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"text/tabwriter"
@@ -125,6 +126,11 @@ func (d *driver) one(ctx context.Context, m mode, f fault) (took time.Duration, 
 	if f != "" && !acted.Load() {
 		return 0, model, errors.New("nothing was killed")
 	}
+	if f == actorLost {
+		if _, err := os.Stat(filepath.Join(d.dir, j.Name+".shrunk")); err != nil {
+			return 0, model, fmt.Errorf("the trainers have not gone on without the dead ones: %w", err)
+		}
+	}
 	if err := d.check(m, j.Name, model); err != nil {
 		return 0, model, err
 	}
@@ -169,24 +175,25 @@ func (d *driver) check(m mode, name string, model made) error {
 	return nil
 }
 
-// clean forgets a run, and waits until nothing of it is left in the store.
+// clean forgets a run, and waits until nothing is left of what its trainers have put. Nodes sweep the run's own objects by and by.
 func (d *driver) clean(ctx context.Context, name string) error {
 	if err := workflow.Forget(ctx, d.Node(), name); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, cleanWait)
-	defer cancel()
+	late := time.After(cleanWait)
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
 	for {
-		left, err := d.Node().List(ctx, "")
+		left, err := d.Node().List(ctx, objects(name))
 		if len(left) == 0 && err == nil {
 			return nil
 		}
 		select {
 		case <-tick.C:
+		case <-late:
+			return fmt.Errorf("the run has left %v in the store, %v", left, err)
 		case <-ctx.Done():
-			return fmt.Errorf("the run has left %d objects: %v, %w", len(left), left, err)
+			return context.Cause(ctx)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 // epoch is what a trainer is told of an epoch.
 type epoch struct {
 	Job     job
-	Data    workflow.Ref
+	Samples workflow.Ref
 	Group   string // no other attempt has a group of this name
 	Members []group.Member
 	Rank    int    // of the trainer
@@ -28,7 +28,7 @@ type epoch struct {
 // train trains an epoch in a group of all trainers. Each computes the gradient on its part of the samples, and all make the same
 // steps with the sum. When one dies the others make the step by themselves.
 func (t *trainer) train(c workflow.ActorContext, e epoch, o outside) error {
-	samples, err := samplesOf(c.Get(e.Data))
+	samples, err := samplesOf(c.Get(e.Samples))
 	if err != nil {
 		return err
 	}
@@ -54,6 +54,9 @@ func (t *trainer) train(c workflow.ActorContext, e epoch, o outside) error {
 			}
 			_ = g.Close()
 			g = left
+			if err := o.create(e.Job.Name+".shrunk", nil); err != nil { // the driver looks for it
+				return err
+			}
 		}
 	}
 	if g.Rank() > 0 {
@@ -80,25 +83,15 @@ func forget(ctx context.Context, n *cluster.Node, objects string) error {
 
 // step makes a step if all members that are left have the sum of the gradients: they agree on that, so that they have the same model.
 func (t *trainer) step(c workflow.ActorContext, g *group.Group, samples []digits.Sample, hidden int) (made bool, err error) {
-	id := func(what any) phalanx.ObjectID {
-		return phalanx.ObjectID(fmt.Sprintf("%s/%d/%v", g.Name(), t.steps(), what))
-	}
 	gradient := make([]float32, len(t.params))
 	digits.Model{Hidden: hidden}.Gradient(t.params, digits.Split(samples, g.Size())[g.Rank()], gradient)
-	if _, err = g.Put(c, id(g.Rank()), cluster.BytesOf(gradient), cluster.WithArray(phalanx.Float32, int64(len(gradient)))); err != nil {
-		return false, err
-	}
-	r := storenode.Reduce{Target: id("sum"), Op: phalanx.Sum}
-	for rank := range g.Size() {
-		r.Sources = append(r.Sources, id(rank))
-	}
 	has := int64(1)
-	sum, _, err := g.AllReduce(c, r)
+	sum, err := t.sum(c, g, gradient)
 	switch {
 	case err == nil:
 		defer sum.Release()
 	case errors.Is(err, phalanx.ErrFailed), errors.Is(err, phalanx.ErrRevoked):
-		has, err = 0, g.Revoke(c, "a trainer has died") // the others leave the AllReduce, too
+		has, err = 0, g.Revoke(c, "a trainer has died") // the others leave what they do, too
 	}
 	if err != nil {
 		return false, err
@@ -113,4 +106,20 @@ func (t *trainer) step(c workflow.ActorContext, g *group.Group, samples []digits
 	}
 	t.adam.Step(t.params, a.Values(), len(samples))
 	return true, nil
+}
+
+// sum adds up the gradients of all members.
+func (t *trainer) sum(c workflow.ActorContext, g *group.Group, gradient []float32) (*storenode.View, error) {
+	id := func(what any) phalanx.ObjectID {
+		return phalanx.ObjectID(fmt.Sprintf("%s/%d/%v", g.Name(), t.steps(), what))
+	}
+	if _, err := g.Put(c, id(g.Rank()), cluster.BytesOf(gradient), cluster.WithArray(phalanx.Float32, int64(len(gradient)))); err != nil {
+		return nil, err
+	}
+	r := storenode.Reduce{Target: id("sum"), Op: phalanx.Sum}
+	for rank := range g.Size() {
+		r.Sources = append(r.Sources, id(rank))
+	}
+	v, _, err := g.AllReduce(c, r)
+	return v, err
 }

@@ -50,8 +50,8 @@ type program struct {
 	trainers trainers
 	ingest   workflow.F1[job, []float32]
 	spawn    workflow.F1[job, []workflow.ActorRef]
-	augment  workflow.F2[job, []float32, workflow.Ref]
-	train    workflow.F3[job, []workflow.ActorRef, workflow.Ref, []workflow.ActorRef]
+	augment  workflow.F2[job, []float32, []float32]
+	train    workflow.F3[job, []workflow.ActorRef, []float32, []workflow.ActorRef]
 	evaluate workflow.F2[job, []workflow.ActorRef, made]
 	publish  workflow.F2[job, []workflow.ActorRef, made]
 }
@@ -70,19 +70,16 @@ func (o outside) program(process string) program {
 			return slices.Repeat(samplesArray(samples), j.Copies), err
 		}).With(workflow.NoEffect),
 		spawn: workflow.Func1("spawn", 1, k.begin).With(workflow.NoEffect),
-		augment: workflow.Func2("augment", 1, func(c workflow.Context, j job, data []float32) (workflow.Ref, error) {
+		augment: workflow.Func2("augment", 1, func(c workflow.Context, j job, data []float32) ([]float32, error) {
 			if j.Fault == ingestLost || j.Fault == augmentLost {
 				if err := o.fail(c, j, process); err != nil {
-					return workflow.Ref{}, err
+					return nil, err
 				}
 			}
 			samples, err := parseSamples(data)
-			if err != nil {
-				return workflow.Ref{}, err
-			}
-			return workflow.PutArray(c, "samples", samplesArray(digits.Jitter(samples, rand.Uint64())))
+			return samplesArray(digits.Jitter(samples, rand.Uint64())), err
 		}).With(workflow.NoEffect),
-		train: workflow.Func3("train", 1, func(c workflow.Context, j job, all []workflow.ActorRef, data workflow.Ref) ([]workflow.ActorRef, error) {
+		train: workflow.Func3("train", 1, func(c workflow.Context, j job, all []workflow.ActorRef, data []float32) ([]workflow.ActorRef, error) {
 			if j.Fault == augmentedLost {
 				if err := o.fail(c, j, process); err != nil {
 					return nil, err

@@ -71,17 +71,16 @@ func (k trainers) complete(c workflow.Context, all []workflow.ActorRef) (left []
 }
 
 // epoch trains an epoch, and returns the trainers that are left.
-func (k trainers) epoch(c workflow.Context, process string, j job, all []workflow.ActorRef, data workflow.Ref) ([]workflow.ActorRef, error) {
-	v, err := c.Get(data)
+func (k trainers) epoch(c workflow.Context, process string, j job, all []workflow.ActorRef, data []float32) ([]workflow.ActorRef, error) {
+	samples, err := workflow.PutArray(c, "samples", data) // they are on this node, whichever other ones die
 	if err != nil {
 		return nil, err
 	}
-	defer v.Release() // until then this node has the data, whichever other ones die
 	all, nodes, err := k.complete(c, all)
 	if err != nil {
 		return nil, err
 	}
-	e := epoch{Job: j, Data: data, Group: fmt.Sprintf("%s%d/%v", objects(j.Name), j.Epoch, c.Fence()), Process: process}
+	e := epoch{Job: j, Samples: samples, Group: fmt.Sprintf("%s%d/%v", objects(j.Name), j.Epoch, c.Fence()), Process: process}
 	for rank, n := range nodes {
 		e.Members = append(e.Members, group.Member{Node: n, Label: fmt.Sprint(rank)})
 	}
