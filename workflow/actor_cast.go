@@ -156,7 +156,7 @@ func (s *service) hosting(c actor.Context, ev flow.ActorHostEvent) {
 	if p, is := ev.(flow.ActorPerformed); is {
 		l.cast.done(doingID{p.From, p.Answer.Number}, nil)
 	}
-	for _, e := range l.cast.host.Step(ev) {
+	for _, e := range l.cast.host.Step(s.node.Now(), ev) {
 		switch e := e.(type) {
 		case flow.ActorPerform:
 			s.perform(c, e)
@@ -167,11 +167,12 @@ func (s *service) hosting(c actor.Context, ev flow.ActorHostEvent) {
 		case flow.ActorDrop:
 			l.cast.drop(c, e.ID)
 		case flow.ActorKept:
-			s.member(c, flow.Local{Event: core.Kept{Runs: []core.UID{e.Run}}})
+			s.member(c, flow.Local{Event: core.Kept(e)})
 		case flow.ActorSpare:
 			l.dismiss(e.Object)
 		}
 	}
+	s.wake(c)
 }
 
 var (

@@ -26,7 +26,7 @@ var _ stage = (*trialStage)(nil)
 func newTrialStage(kinds *ActorKinds, store objects) *trialStage {
 	s := &trialStage{kinds: kinds, store: store, self: "trial", here: map[string]*instance{}}
 	s.host = flow.NewActorHost(s.self)
-	s.host.Step(flow.Around{Self: s.self, Nodes: []phalanx.NodeID{s.self}})
+	s.host.Step(0, flow.Around{Self: s.self, Nodes: []phalanx.NodeID{s.self}})
 	return s
 }
 
@@ -44,12 +44,12 @@ func (s *trialStage) call(ctx context.Context, c flow.ActorCall) (answer flow.Ac
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next++
-	c.Number, c.Below = s.next, s.next
+	c.Number, c.Turn, c.Below = s.next, s.next, s.next
 	todo := []flow.ActorHostEvent{flow.ActorCalled{From: s.self, Call: c}}
 	for len(todo) > 0 {
 		ev := todo[0]
 		todo = todo[1:]
-		for _, e := range s.host.Step(ev) {
+		for _, e := range s.host.Step(0, ev) {
 			switch e := e.(type) {
 			case flow.ActorPerform:
 				todo = append(todo, s.perform(performing{ctx, e.From, e.Call})...)
