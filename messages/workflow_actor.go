@@ -63,13 +63,13 @@ func (f *fields) actorAt(a flow.ActorAt) flow.ActorAt {
 }
 
 func fromActorCall(c flow.ActorCall) *WorkflowActorCall {
-	return &WorkflowActorCall{Number: c.Number, Below: c.Below, Deed: uint32(c.Deed), Id: c.Actor.ID, Made: c.Actor.By, Version: c.Actor.Version,
+	return &WorkflowActorCall{Number: c.Number, Below: c.Below, Turn: c.Turn, Open: c.Open, Deed: uint32(c.Deed), Id: c.Actor.ID, Made: c.Actor.By, Version: c.Actor.Version,
 		By: c.By, Name: c.Name, As: c.As, Bytes: c.Bytes, Large: fromLarge(c.Large), Object: string(c.Object)}
 }
 
 // actorCall reads a call. The actor is on the node that gets it.
 func (f *fields) actorCall(c *WorkflowActorCall, to phalanx.NodeID) flow.ActorCall {
-	m := flow.ActorCall{Number: c.GetNumber(), Below: c.GetBelow(), Deed: flow.ActorDeed(c.GetDeed()),
+	m := flow.ActorCall{Number: c.GetNumber(), OpenCalls: f.openCalls("actor_call.open", c), Deed: flow.ActorDeed(c.GetDeed()),
 		Actor: f.actorAt(flow.ActorAt{Node: to, ID: c.GetId(), By: c.GetMade(), Version: c.GetVersion()}),
 		By:    f.text("actor_call.by", c.GetBy(), mostActorID), Name: f.text("actor_call.name", c.GetName(), mostActorName),
 		As: f.text("actor_call.as", c.GetAs(), mostActorName), Bytes: c.GetBytes(), Large: f.large("actor_call.large", c.GetLarge()), Object: f.maybeObject("actor_call.object", c.GetObject())}
@@ -78,6 +78,25 @@ func (f *fields) actorCall(c *WorkflowActorCall, to phalanx.NodeID) flow.ActorCa
 	}
 	f.inline("actor_call.bytes", m.Bytes)
 	return m
+}
+
+// openCalls reads which calls go on.
+func (f *fields) openCalls(name string, m interface {
+	GetTurn() uint64
+	GetOpen() []uint64
+	GetBelow() uint64
+}) flow.OpenCalls {
+	open := m.GetOpen()
+	if len(open) > flow.MaxOpen {
+		f.bad(name, "there are %d, at most %d are allowed", len(open), flow.MaxOpen)
+	}
+	for i, n := range open {
+		if n >= m.GetBelow() || i > 0 && n <= open[i-1] {
+			f.bad(name, "the number %d is out of order", n)
+			break
+		}
+	}
+	return flow.OpenCalls{Turn: m.GetTurn(), Open: open, Below: m.GetBelow()}
 }
 
 func fromActorAnswer(a flow.ActorAnswer) *WorkflowActorAnswer {

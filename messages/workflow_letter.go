@@ -101,7 +101,7 @@ func WorkflowToProto(from, to phalanx.NodeID, letter any) (*WorkflowLetter, erro
 	case node.ActorAnswer:
 		l.Message = &WorkflowLetter_ActorAnswer{fromActorAnswer(m)}
 	case node.ActorOver:
-		l.Message = &WorkflowLetter_ActorOver{&WorkflowActorOver{Number: m.Number, Below: m.Below}}
+		l.Message = &WorkflowLetter_ActorOver{&WorkflowActorOver{Number: m.Number, Below: m.Below, Turn: m.Turn, Open: m.Open}}
 	case node.Piece:
 		l.Message = &WorkflowLetter_Piece{&WorkflowPiece{Stream: m.Stream, Offset: uint64(m.Offset), Size: uint64(m.Size), Bytes: m.Bytes}}
 	default:
@@ -217,7 +217,7 @@ func WorkflowFromProto(l *WorkflowLetter) (from, to phalanx.NodeID, letter any, 
 	case *WorkflowLetter_ActorAnswer:
 		letter = f.actorAnswer(m.ActorAnswer)
 	case *WorkflowLetter_ActorOver:
-		letter = node.ActorOver{Number: m.ActorOver.GetNumber(), Below: m.ActorOver.GetBelow()}
+		letter = node.ActorOver{Number: m.ActorOver.GetNumber(), OpenCalls: f.openCalls("actor_over.open", m.ActorOver)}
 	case *WorkflowLetter_Piece:
 		p := m.Piece
 		if p.GetSize() > node.MaxLetter || p.GetOffset() > p.GetSize() {

@@ -3741,7 +3741,7 @@ func (x *WorkflowThese) GetPlaces() []string {
 type WorkflowActorCall struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	Below         uint64                 `protobuf:"varint,2,opt,name=below,proto3" json:"below,omitempty"` // calls of the sender with lower numbers are over
+	Below         uint64                 `protobuf:"varint,2,opt,name=below,proto3" json:"below,omitempty"` // calls of the sender with lower numbers are over, but for open
 	Deed          uint32                 `protobuf:"varint,3,opt,name=deed,proto3" json:"deed,omitempty"`
 	Id            string                 `protobuf:"bytes,4,opt,name=id,proto3" json:"id,omitempty"`     // of the actor
 	Made          string                 `protobuf:"bytes,5,opt,name=made,proto3" json:"made,omitempty"` // by which attempt the version was made
@@ -3751,7 +3751,9 @@ type WorkflowActorCall struct {
 	Bytes         []byte                 `protobuf:"bytes,9,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	Large         *WorkflowRef           `protobuf:"bytes,10,opt,name=large,proto3" json:"large,omitempty"`
 	Object        string                 `protobuf:"bytes,11,opt,name=object,proto3" json:"object,omitempty"`
-	As            string                 `protobuf:"bytes,12,opt,name=as,proto3" json:"as,omitempty"` // the name of the actor
+	As            string                 `protobuf:"bytes,12,opt,name=as,proto3" json:"as,omitempty"`             // the name of the actor
+	Turn          uint64                 `protobuf:"varint,13,opt,name=turn,proto3" json:"turn,omitempty"`        // rises with each letter about calls
+	Open          []uint64               `protobuf:"varint,14,rep,packed,name=open,proto3" json:"open,omitempty"` // the lowest numbers of calls that go on, sorted
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3870,6 +3872,20 @@ func (x *WorkflowActorCall) GetAs() string {
 	return ""
 }
 
+func (x *WorkflowActorCall) GetTurn() uint64 {
+	if x != nil {
+		return x.Turn
+	}
+	return 0
+}
+
+func (x *WorkflowActorCall) GetOpen() []uint64 {
+	if x != nil {
+		return x.Open
+	}
+	return nil
+}
+
 type WorkflowActorAnswer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
@@ -3954,11 +3970,13 @@ func (x *WorkflowActorAnswer) GetFinal() bool {
 	return false
 }
 
-// WorkflowActorOver says which calls nobody waits for.
+// WorkflowActorOver says which calls nobody waits for. The other fields are those of WorkflowActorCall.
 type WorkflowActorOver struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	Below         uint64                 `protobuf:"varint,2,opt,name=below,proto3" json:"below,omitempty"`
+	Turn          uint64                 `protobuf:"varint,3,opt,name=turn,proto3" json:"turn,omitempty"`
+	Open          []uint64               `protobuf:"varint,4,rep,packed,name=open,proto3" json:"open,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4005,6 +4023,20 @@ func (x *WorkflowActorOver) GetBelow() uint64 {
 		return x.Below
 	}
 	return 0
+}
+
+func (x *WorkflowActorOver) GetTurn() uint64 {
+	if x != nil {
+		return x.Turn
+	}
+	return 0
+}
+
+func (x *WorkflowActorOver) GetOpen() []uint64 {
+	if x != nil {
+		return x.Open
+	}
+	return nil
 }
 
 var File_messages_workflow_letter_proto protoreflect.FileDescriptor
@@ -4284,7 +4316,7 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\rWorkflowThese\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04disk\x18\x02 \x01(\tR\x04disk\x12\x16\n" +
-	"\x06places\x18\x03 \x03(\tR\x06places\"\xa1\x02\n" +
+	"\x06places\x18\x03 \x03(\tR\x06places\"\xc9\x02\n" +
 	"\x11WorkflowActorCall\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x14\n" +
 	"\x05below\x18\x02 \x01(\x04R\x05below\x12\x12\n" +
@@ -4298,17 +4330,21 @@ const file_messages_workflow_letter_proto_rawDesc = "" +
 	"\x05large\x18\n" +
 	" \x01(\v2\x14.phalanx.WorkflowRefR\x05large\x12\x16\n" +
 	"\x06object\x18\v \x01(\tR\x06object\x12\x0e\n" +
-	"\x02as\x18\f \x01(\tR\x02as\"\xa9\x01\n" +
+	"\x02as\x18\f \x01(\tR\x02as\x12\x12\n" +
+	"\x04turn\x18\r \x01(\x04R\x04turn\x12\x12\n" +
+	"\x04open\x18\x0e \x03(\x04R\x04open\"\xa9\x01\n" +
 	"\x13WorkflowActorAnswer\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\rR\x03end\x12\x10\n" +
 	"\x03why\x18\x03 \x01(\tR\x03why\x12\x14\n" +
 	"\x05bytes\x18\x04 \x01(\fR\x05bytes\x12*\n" +
 	"\x05large\x18\x05 \x01(\v2\x14.phalanx.WorkflowRefR\x05large\x12\x14\n" +
-	"\x05final\x18\x06 \x01(\bR\x05final\"A\n" +
+	"\x05final\x18\x06 \x01(\bR\x05final\"i\n" +
 	"\x11WorkflowActorOver\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x14\n" +
-	"\x05below\x18\x02 \x01(\x04R\x05belowB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
+	"\x05below\x18\x02 \x01(\x04R\x05below\x12\x12\n" +
+	"\x04turn\x18\x03 \x01(\x04R\x04turn\x12\x12\n" +
+	"\x04open\x18\x04 \x03(\x04R\x04openB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
 
 var (
 	file_messages_workflow_letter_proto_rawDescOnce sync.Once

@@ -71,10 +71,10 @@ var (
 		node.These{Number: 1, Disk: "d", Places: []string{"p"}},
 		node.Copy{Number: 3, Place: "wf/x/ref/y", Object: "wf/y", Size: 3, Digest: [16]byte{4}},
 		node.Copy{Number: 2, Place: node.PlaceOf(aBlob), Object: "wf/x", Size: 3, Digest: [16]byte{4}},
-		node.ActorCall{Number: 1, Below: 2, Deed: node.ActorSave, Actor: node.ActorAt{Node: "b#1", ID: "wf/x/0", By: "wf/x/1", Version: 3}, By: "wf/x/2", Name: "n", As: "a", Bytes: []byte("b"),
+		node.ActorCall{Number: 1, OpenCalls: node.OpenCalls{Turn: 7, Open: []uint64{1, 4}, Below: 5}, Deed: node.ActorSave, Actor: node.ActorAt{Node: "b#1", ID: "wf/x/0", By: "wf/x/1", Version: 3}, By: "wf/x/2", Name: "n", As: "a", Bytes: []byte("b"),
 			Large: node.Ref{Object: "wf/x/3", Meta: phalanx.Meta{Size: 8, DType: phalanx.Uint64, Shape: []int64{1}}, Digest: [16]byte{4}}, Object: "wf/x/4"},
 		node.ActorAnswer{Number: 1, End: node.ActorGone, Why: "w", Final: true, Bytes: []byte("b"), Large: node.Ref{Object: "wf/x/3", Meta: phalanx.Meta{Size: 8, DType: phalanx.Uint64, Shape: []int64{1}}, Digest: [16]byte{4}}},
-		node.ActorOver{Number: 1, Below: 2},
+		node.ActorOver{Number: 1, OpenCalls: node.OpenCalls{Turn: 7, Open: []uint64{1, 4}, Below: 5}},
 		node.Piece{Stream: 1, Offset: 2, Size: 9, Bytes: []byte("b")},
 	}
 	someCalls = []workflow.Call{
@@ -191,6 +191,11 @@ func TestWorkflowBounds(t *testing.T) {
 		"an actor":          node.ActorCall{Actor: node.ActorAt{ID: "x", By: "x", Version: 1}},
 		"an argument":       node.ActorCall{Actor: node.ActorAt{ID: "wf/x/0", By: "wf/x/1", Version: 1}, Bytes: make([]byte, node.MaxActorBytes+1)},
 		"a method":          node.ActorCall{Actor: node.ActorAt{ID: "wf/x/0", By: "wf/x/1", Version: 1}, Name: long + long + long},
+		"calls in disorder": node.ActorOver{OpenCalls: node.OpenCalls{Open: []uint64{2, 1}, Below: 5}},
+		"a call twice":      node.ActorOver{OpenCalls: node.OpenCalls{Open: []uint64{2, 2}, Below: 5}},
+		"a high call":       node.ActorOver{OpenCalls: node.OpenCalls{Open: []uint64{2, 5}, Below: 5}},
+		"many calls":        node.ActorOver{OpenCalls: node.OpenCalls{Open: callsTo(node.MaxOpen), Below: node.MaxOpen + 1}},
+		"open calls":        node.ActorCall{Actor: node.ActorAt{ID: "wf/x/0", By: "wf/x/1", Version: 1}, OpenCalls: node.OpenCalls{Open: []uint64{2}, Below: 1}},
 		"the end of a call": node.ActorAnswer{End: node.ActorSilent},
 		"an answer":         node.ActorAnswer{Bytes: make([]byte, node.MaxActorBytes+1)},
 		"runs":              node.Reply{Answer: workflow.Answer{List: make([]workflow.Listed, maxListed+1)}},
@@ -319,4 +324,12 @@ func FuzzWorkflowRows(f *testing.F) {
 			t.Errorf("%+v: %v", v, err)
 		}
 	})
+}
+
+// callsTo returns the numbers up to last.
+func callsTo(last uint64) (all []uint64) {
+	for n := range last + 1 {
+		all = append(all, n)
+	}
+	return all
 }

@@ -161,7 +161,7 @@ func (s *service) hosting(c actor.Context, ev flow.ActorHostEvent) {
 	case flow.ActorDied:
 		delete(l.cast.here, ev.ID)
 	}
-	for _, e := range l.cast.host.Step(ev) {
+	for _, e := range l.cast.host.Step(s.node.Now(), ev) {
 		switch e := e.(type) {
 		case flow.ActorPerform:
 			s.perform(c, e)
@@ -172,11 +172,12 @@ func (s *service) hosting(c actor.Context, ev flow.ActorHostEvent) {
 		case flow.ActorDrop:
 			l.cast.drop(c, e.ID)
 		case flow.ActorKept:
-			s.member(c, flow.Local{Event: core.Kept{Runs: []core.UID{e.Run}}})
+			s.member(c, flow.Local{Event: core.Kept(e)})
 		case flow.ActorSpare:
 			l.dismiss(e.Object)
 		}
 	}
+	s.wake(c)
 }
 
 var errUnawaited = &phalanx.Error{Op: "call", Kind: phalanx.ErrCanceled, Err: errors.New("the attempt does not wait for the call any more, or nobody can use the actor")}

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +20,9 @@ type trialStage struct {
 	self  phalanx.NodeID
 
 	mu   sync.Mutex
-	next uint64
+	next uint64   // the number of the last call
+	turn uint64   // of the last letter
+	open []uint64 // calls that go on
 	host *flow.ActorHost
 	here map[string]*instance
 }
@@ -29,7 +32,7 @@ var _ stage = (*trialStage)(nil)
 func newTrialStage(kinds *ActorKinds, node *cluster.Node, store objects) *trialStage {
 	s := &trialStage{kinds: kinds, node: node, store: store, self: "trial", here: map[string]*instance{}}
 	s.host = flow.NewActorHost(s.self)
-	s.host.Step(flow.Around{Self: s.self, Nodes: []phalanx.NodeID{s.self}})
+	s.host.Step(0, flow.Around{Self: s.self, Nodes: []phalanx.NodeID{s.self}})
 	return s
 }
 
@@ -46,36 +49,61 @@ func (s *trialStage) discard(a flow.ActorAt) {
 }
 
 func (s *trialStage) call(ctx context.Context, c flow.ActorCall) (answer flow.ActorAnswer) {
-	s.mu.Lock()
-	s.next++
-	c.Number, c.Below = s.next, 0
-	number := c.Number
-	s.mu.Unlock()
-	todo := []flow.ActorHostEvent{flow.ActorCalled{From: s.self, Call: c}}
+	todo, number := s.begin(c)
 	for len(todo) > 0 {
-		ev := todo[0]
+		e := todo[0]
 		todo = todo[1:]
-		for _, e := range s.step(ev) {
-			switch e := e.(type) {
-			case flow.ActorPerform:
-				todo = append(todo, s.perform(performing{ctx, e.From, e.Call})...)
-			case flow.ActorReply:
-				if e.Answer.Number == number {
-					answer = e.Answer
-				}
-			case flow.ActorDrop:
-				s.drop(e.ID)
+		switch e := e.(type) {
+		case flow.ActorPerform:
+			for _, ev := range s.perform(performing{ctx, e.From, e.Call}) {
+				todo = append(todo, s.step(ev)...)
 			}
+		case flow.ActorReply:
+			if e.Answer.Number == number {
+				answer = e.Answer
+			}
+		case flow.ActorDrop:
+			s.drop(e.ID)
 		}
 	}
-	s.step(flow.ActorLeft{From: s.self, Over: flow.ActorOver{Number: number}})
+	s.end(number)
 	return answer
+}
+
+// begin makes a call.
+func (s *trialStage) begin(c flow.ActorCall) (effects []flow.ActorHostEffect, number uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next++
+	c.Number = s.next
+	s.open = append(s.open, c.Number)
+	c.OpenCalls = s.list()
+	return s.host.Step(0, flow.ActorCalled{From: s.self, Call: c}), c.Number
+}
+
+// end says that the answer of a call was heard.
+func (s *trialStage) end(number uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, _ := slices.BinarySearch(s.open, number)
+	s.open = slices.Delete(s.open, at, at+1)
+	s.host.Step(0, flow.ActorLeft{From: s.self, Over: flow.ActorOver{Number: number, OpenCalls: s.list()}})
+}
+
+// list returns which calls go on.
+func (s *trialStage) list() flow.OpenCalls {
+	s.turn++
+	l := flow.OpenCalls{Turn: s.turn, Open: slices.Clone(s.open[:min(len(s.open), flow.MaxOpen)]), Below: s.next + 1}
+	if len(s.open) > flow.MaxOpen {
+		l.Below = l.Open[flow.MaxOpen-1] + 1
+	}
+	return l
 }
 
 func (s *trialStage) step(ev flow.ActorHostEvent) []flow.ActorHostEffect {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.host.Step(ev)
+	return s.host.Step(0, ev)
 }
 
 func (s *trialStage) drop(id string) {

@@ -51,6 +51,7 @@ func (s *service) Receive(c actor.Context) {
 		s.restorer(c, flow.Tick{})
 		s.copier(c, flow.Tick{})
 		s.calling(c, flow.Tick{})
+		s.hosting(c, flow.Tick{})
 		return
 	}
 	switch m := c.Message().(type) {
@@ -338,6 +339,9 @@ func (s *service) wake(c actor.Context) {
 			at, ok = a, true
 		}
 		if a, some := s.open.life.cast.calls.Due(); some && (!ok || a < at) {
+			at, ok = a, true
+		}
+		if a, some := s.open.life.cast.host.Due(); some && (!ok || a < at) {
 			at, ok = a, true
 		}
 	}

@@ -16,26 +16,23 @@ import (
 type ActorCaller struct {
 	now   time.Duration
 	out   []ActorCallerEffect
-	calls map[uint64]*actorCall
+	calls map[uint64]*actorCall // by the numbers of the host
 	peers map[phalanx.NodeID]*actorPeer
 	due   agenda.Agenda[*actorCall]
 	idle  agenda.Agenda[phalanx.NodeID]
 	known map[phalanx.NodeID]bool // false: it has left
+	next  uint64                  // above all numbers of calls to nodes that are not among peers
+	turn  uint64                  // of the last letter to those nodes, at least
 }
 
 // actorCall is a call that goes on.
 type actorCall struct {
-	to    phalanx.NodeID
-	call  ActorCall
-	sent  retry.Backoff
-	ended bool          // its answer is an object, which the attempt reads: the node keeps that until the call is over
-	heard time.Duration // when the node has last said that it works, or else when the call began
-}
-
-// actorPeer is a node that was called.
-type actorPeer struct {
-	open []uint64 // numbers of calls, in order; some of them may be over, but not the first
-	next uint64   // above all numbers of its calls
+	number uint64 // that the host has given it
+	to     phalanx.NodeID
+	call   ActorCall // with its number among the calls to that node
+	sent   retry.Backoff
+	ended  bool          // its answer is an object, which the attempt reads: the node keeps that until the call is over
+	heard  time.Duration // when the node has last said that it works, or else when the call began
 }
 
 const (
@@ -54,7 +51,8 @@ var callActorAgain = retry.Pauses{First: 500 * time.Millisecond, Most: 2 * time.
 type ActorCallerEvent interface{ actorCallerEvent() }
 
 type (
-	// ActorAsk makes a call to a node. It ends with ActorEnded, or with ActorUnasked. The host gives each a higher number than all before.
+	// ActorAsk makes a call to a node. It ends with ActorEnded, or with ActorUnasked. The host gives each another number, with which these
+	// name it; letters number the calls to each node on their own.
 	ActorAsk struct {
 		To   phalanx.NodeID
 		Call ActorCall
@@ -117,11 +115,13 @@ func (c *ActorCaller) Step(now time.Duration, ev ActorCallerEvent) []ActorCaller
 	case ActorUnasked:
 		if a := c.calls[ev.Number]; a != nil {
 			c.close(a)
-			c.out = append(c.out, ActorSend{To: a.to, Letter: ActorOver{Number: ev.Number, Below: c.peers[a.to].below()}})
+			c.out = append(c.out, ActorSend{To: a.to, Letter: ActorOver{Number: a.call.Number, OpenCalls: c.peers[a.to].list()}})
 		}
 	case ActorAnswered:
-		if a := c.calls[ev.Answer.Number]; a != nil && a.to == ev.From && !a.ended {
-			c.answered(a, ev.Answer)
+		if p := c.peers[ev.From]; p != nil {
+			if a := p.calls[ev.Answer.Number]; a != nil && !a.ended {
+				c.answered(a, ev.Answer)
+			}
 		}
 	case Around:
 		c.around(ev.Nodes)
@@ -130,8 +130,8 @@ func (c *ActorCaller) Step(now time.Duration, ev ActorCallerEvent) []ActorCaller
 		c.again(a)
 	}
 	for n, ok := c.idle.Take(c.now); ok; n, ok = c.idle.Take(c.now) {
-		c.out = append(c.out, ActorSend{To: n, Letter: ActorOver{Below: c.peers[n].next}})
-		delete(c.peers, n)
+		c.out = append(c.out, ActorSend{To: n, Letter: ActorOver{OpenCalls: c.peers[n].list()}})
+		c.forget(n)
 	}
 	out := c.out
 	c.out = nil
@@ -139,24 +139,19 @@ func (c *ActorCaller) Step(now time.Duration, ev ActorCallerEvent) []ActorCaller
 }
 
 func (c *ActorCaller) ask(ev ActorAsk) {
-	a := &actorCall{to: ev.To, call: ev.Call, heard: c.now}
+	a := &actorCall{number: ev.Call.Number, to: ev.To, call: ev.Call, heard: c.now}
 	if c.left(ev.To) {
-		c.end(a.call.Number, ActorGone, fmt.Sprintf("node %s has left", ev.To))
+		c.end(a.number, ActorGone, fmt.Sprintf("node %s has left", ev.To))
 		return
 	}
-	p := c.peers[ev.To]
-	if p == nil {
-		p = &actorPeer{}
-		c.peers[ev.To] = p
-	}
 	c.idle.Cancel(ev.To)
-	p.open, p.next = append(p.open, ev.Call.Number), ev.Call.Number+1
-	c.calls[ev.Call.Number] = a
+	c.peer(ev.To).add(a)
+	c.calls[a.number] = a
 	c.send(a)
 }
 
 func (c *ActorCaller) send(a *actorCall) {
-	a.call.Below = c.peers[a.to].below()
+	a.call.OpenCalls = c.peers[a.to].list()
 	c.out = append(c.out, ActorSend{To: a.to, Letter: a.call})
 	a.sent.Sent(c.now)
 	c.due.Set(a, min(a.sent.At(callActorAgain), c.ends(a)))
@@ -178,10 +173,10 @@ func (c *ActorCaller) again(a *actorCall) {
 		c.send(a)
 	case !known:
 		c.close(a)
-		c.end(a.call.Number, ActorGone, fmt.Sprintf("node %s is no member", a.to))
+		c.end(a.number, ActorGone, fmt.Sprintf("node %s is no member", a.to))
 	default:
 		c.close(a)
-		c.end(a.call.Number, ActorSilent, fmt.Sprintf("node %s has not answered for %v", a.to, actorSilentMost))
+		c.end(a.number, ActorSilent, fmt.Sprintf("node %s has not answered for %v", a.to, actorSilentMost))
 	}
 }
 
@@ -196,6 +191,7 @@ func (c *ActorCaller) answered(a *actorCall, m ActorAnswer) {
 	} else {
 		c.close(a)
 	}
+	m.Number = a.number
 	c.out = append(c.out, ActorEnded{m})
 }
 
@@ -211,16 +207,13 @@ func (c *ActorCaller) around(members []phalanx.NodeID) {
 		if !c.left(n) {
 			continue
 		}
-		for _, number := range slices.Clone(c.peers[n].open) {
-			if a := c.calls[number]; a != nil {
-				c.close(a)
-				if !a.ended {
-					c.end(number, ActorGone, fmt.Sprintf("node %s has left", n))
-				}
+		for _, a := range c.peers[n].sorted() {
+			c.close(a)
+			if !a.ended {
+				c.end(a.number, ActorGone, fmt.Sprintf("node %s has left", n))
 			}
 		}
-		c.idle.Cancel(n)
-		delete(c.peers, n)
+		c.forget(n)
 	}
 	if len(c.known) > 2*len(members)+mostLeft {
 		maps.DeleteFunc(c.known, func(_ phalanx.NodeID, is bool) bool { return !is })
@@ -250,22 +243,10 @@ func (c *ActorCaller) end(number uint64, end ActorEnd, why string) {
 
 // close forgets a call.
 func (c *ActorCaller) close(a *actorCall) {
-	delete(c.calls, a.call.Number)
+	delete(c.calls, a.number)
 	c.due.Cancel(a)
 	p := c.peers[a.to]
-	for len(p.open) > 0 && c.calls[p.open[0]] == nil {
-		p.open = p.open[1:]
-	}
-	if len(p.open) == 0 {
-		p.open = nil
+	if p.remove(a.call.Number); len(p.calls) == 0 {
 		c.idle.Set(a.to, c.now+idleAfter)
 	}
-}
-
-// below returns below which number all calls are over.
-func (p *actorPeer) below() uint64 {
-	if len(p.open) > 0 {
-		return p.open[0]
-	}
-	return p.next
 }

@@ -1,11 +1,14 @@
 package workflow
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/agenda"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 )
 
@@ -14,19 +17,15 @@ import (
 // removed reads and writes nothing that others have (workflow specification 1.4).
 type ActorHost struct {
 	self    phalanx.NodeID
+	now     time.Duration
 	actors  *Actors
 	members map[phalanx.NodeID]bool
 	callers map[phalanx.NodeID]*actorCallsOf
-	open    map[string][]actorCallID // calls that go on, by the actor's ID
-	bytes   int                      // of calls that go on and of answers
+	open    map[string]map[actorCallID]bool // calls that go on, by the actor's ID
+	bytes   int                             // of calls that go on and of answers
+	silent  agenda.Agenda[actorCallID]      // when a call that is not repeated is given up
+	tell    time.Duration                   // when it says next of which runs it has actors; 0: it has none
 	out     []ActorHostEffect
-}
-
-// actorCallsOf are the calls of one node.
-type actorCallsOf struct {
-	below uint64 // all with lower numbers are over
-	calls map[uint64]*hostedCall
-	order []uint64 // the numbers of calls, sorted
 }
 
 type actorCallID struct {
@@ -34,20 +33,22 @@ type actorCallID struct {
 	Number uint64
 }
 
-// hostedCall is a call that goes on, or has ended and may be repeated.
-type hostedCall struct {
-	actor  string // its ID
-	deed   ActorDeed
-	bytes  int
-	answer *ActorAnswer // nil: it goes on
+func (a actorCallID) compare(b actorCallID) int {
+	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Number, b.Number))
 }
 
-// mostActorBytes bounds what an ActorHost keeps of calls; further ones are taken when some have ended. The oldest call of a node is
-// always taken: until it has ended the answers to all later ones are kept.
-const mostActorBytes = 64 << 20
-
-// callBytes is about what a call costs beside its argument and its answer.
-const callBytes = 512
+const (
+	// mostActorBytes bounds what an ActorHost keeps of calls; further ones are taken when some are over. The oldest call of a node is
+	// always taken: so each node gets on.
+	mostActorBytes = 64 << 20
+	// callBytes is about what a call costs beside its argument and its answer.
+	callBytes = 512
+	// unrepeatedMost is how long a call goes on that is not repeated, and its answer is kept: a caller that waits repeats it sooner, and
+	// gives up sooner itself.
+	unrepeatedMost = 15 * time.Second
+	// tellEvery is how often the host tells of which runs the node has actors: that they have ended may not have reached the node.
+	tellEvery = time.Minute
+)
 
 // ActorHostEvent is what an ActorHost hears.
 type ActorHostEvent interface{ actorHostEvent() }
@@ -81,6 +82,7 @@ func (ActorPerformed) actorHostEvent() {}
 func (ActorDied) actorHostEvent()      {}
 func (ActorsFreed) actorHostEvent()    {}
 func (Around) actorHostEvent()         {}
+func (Tick) actorHostEvent()           {}
 
 // ActorHostEffect is what the host of an ActorHost must do.
 type ActorHostEffect interface{ actorHostEffect() }
@@ -103,9 +105,9 @@ type (
 	}
 	// ActorDrop ends an actor.
 	ActorDrop struct{ ID string }
-	// ActorKept says that the node has its first actor of a run: the host brings it to the executor as core.Kept, so that the controller
-	// tells the node when the run has ended.
-	ActorKept struct{ Run core.UID }
+	// ActorKept says of which runs the node has actors: of a run when it has its first one, and of all of them every minute. The host
+	// brings it to the executor as core.Kept, so that the controller tells the node when the runs have ended.
+	ActorKept struct{ Runs []core.UID }
 	// ActorSpare deletes the object of a large answer, which was read.
 	ActorSpare struct{ Object phalanx.ObjectID }
 )
@@ -119,7 +121,7 @@ func (ActorSpare) actorHostEffect()   {}
 
 // NewActorHost returns that of an incarnation of a node.
 func NewActorHost(self phalanx.NodeID) *ActorHost {
-	return &ActorHost{self: self, actors: NewActors(), members: map[phalanx.NodeID]bool{}, callers: map[phalanx.NodeID]*actorCallsOf{}, open: map[string][]actorCallID{}}
+	return &ActorHost{self: self, actors: NewActors(), members: map[phalanx.NodeID]bool{}, callers: map[phalanx.NodeID]*actorCallsOf{}, open: map[string]map[actorCallID]bool{}}
 }
 
 // Runs returns of which runs the node has actors.
@@ -131,8 +133,18 @@ func (h *ActorHost) Of(u core.UID) bool { return h.actors.Of(u) }
 // Busy reports whether an actor of the node does what a call asks for.
 func (h *ActorHost) Busy() bool { return len(h.open) > 0 }
 
+// Due returns when it has to hear of the time; false: it need not.
+func (h *ActorHost) Due() (at time.Duration, ok bool) {
+	at, ok = h.silent.Due()
+	if h.tell > 0 && (!ok || h.tell < at) {
+		return h.tell, true
+	}
+	return at, ok
+}
+
 // Step takes an event and returns what the host must do, in that order.
-func (h *ActorHost) Step(ev ActorHostEvent) []ActorHostEffect {
+func (h *ActorHost) Step(now time.Duration, ev ActorHostEvent) []ActorHostEffect {
+	h.now = max(h.now, now)
 	switch ev := ev.(type) {
 	case ActorCalled:
 		if h.members[ev.From] { // else it is repeated, until the view here has its node
@@ -158,59 +170,45 @@ func (h *ActorHost) Step(ev ActorHostEvent) []ActorHostEffect {
 	case Around:
 		h.around(ev.Nodes)
 	}
+	for id, ok := h.silent.Take(h.now); ok; id, ok = h.silent.Take(h.now) {
+		h.unrepeated(id)
+	}
+	h.tells()
 	out := h.out
 	h.out = nil
 	return out
 }
 
-func (h *ActorHost) call(from phalanx.NodeID, number uint64) *hostedCall {
-	if of := h.callers[from]; of != nil {
-		return of.calls[number]
-	}
-	return nil
-}
-
-func (h *ActorHost) caller(from phalanx.NodeID) *actorCallsOf {
-	of := h.callers[from]
-	if of == nil {
-		of = &actorCallsOf{calls: map[uint64]*hostedCall{}}
-		h.callers[from] = of
-	}
-	return of
-}
-
 func (h *ActorHost) called(from phalanx.NodeID, m ActorCall) {
 	of := h.caller(from)
-	h.raise(from, of, m.Below)
-	if m.Number < of.below {
+	h.hear(from, of, m.OpenCalls)
+	if of.isOver(m.Number) { // a late copy
 		return
 	}
 	c := of.calls[m.Number]
 	switch {
 	case c != nil && c.answer != nil:
+		h.repeated(from, c, m.Number)
 		h.out = append(h.out, ActorReply{from, *c.answer})
 		return
-	case c != nil, m.Number > m.Below && h.bytes+callBytes+len(m.Bytes) > mostActorBytes:
+	case c != nil:
+		h.repeated(from, c, m.Number)
+		h.out = append(h.out, ActorReply{from, ActorAnswer{Number: m.Number, End: ActorWorks}})
+		return
+	case !of.oldest(m.Number) && h.bytes+callBytes+len(m.Bytes) > mostActorBytes:
 		h.out = append(h.out, ActorReply{from, ActorAnswer{Number: m.Number, End: ActorWorks}})
 		return
 	}
-	h.begin(from, h.note(of, m.Number, m.Actor.ID, m.Deed, len(m.Bytes)), m)
+	c = h.note(of, m.Number, m.Actor.ID, m.Deed, len(m.Bytes))
+	h.repeated(from, c, m.Number)
+	h.begin(from, c, m)
 }
 
-// note keeps a call, so that copies of it are known.
-func (h *ActorHost) note(of *actorCallsOf, number uint64, actor string, deed ActorDeed, bytes int) *hostedCall {
-	c := &hostedCall{actor: actor, deed: deed, bytes: callBytes + bytes}
-	at, _ := slices.BinarySearch(of.order, number)
-	of.calls[number], of.order = c, slices.Insert(of.order, at, number)
-	h.bytes += c.bytes
-	return c
-}
-
-// left ends a call for which nobody waits. It is kept: copies of it may be late.
+// left ends a call for which nobody waits. It is kept if the letter does not say that it is over: copies of it may be late.
 func (h *ActorHost) left(from phalanx.NodeID, m ActorOver) {
 	of := h.caller(from)
-	h.raise(from, of, m.Below)
-	if m.Number < of.below {
+	h.hear(from, of, m.OpenCalls)
+	if of.isOver(m.Number) {
 		return
 	}
 	c := of.calls[m.Number]
@@ -218,18 +216,6 @@ func (h *ActorHost) left(from phalanx.NodeID, m ActorOver) {
 		c = h.note(of, m.Number, "", ActorDo, 0)
 	}
 	h.stop(from, c, m.Number)
-}
-
-// stop ends a call that goes on.
-func (h *ActorHost) stop(from phalanx.NodeID, c *hostedCall, number uint64) {
-	if c.answer != nil {
-		return
-	}
-	if h.ended(from, c, number) {
-		h.out = append(h.out, ActorStop{from, number})
-	}
-	h.bytes -= c.bytes - callBytes
-	c.bytes, c.answer = callBytes, &ActorAnswer{Number: number, End: ActorGone, Why: "nobody waited for it any more"}
 }
 
 // begin has a call carried out if the actor is as it says.
@@ -252,7 +238,7 @@ func (h *ActorHost) begin(from phalanx.NodeID, c *hostedCall, m ActorCall) {
 		}
 		if first := h.actors.Made(m.Actor); first {
 			if u, is := core.ParseUID(RunOf(m.Actor.ID)); is {
-				h.out = append(h.out, ActorKept{u})
+				h.out = append(h.out, ActorKept{[]core.UID{u}})
 			}
 		}
 		h.perform(from, m)
@@ -266,7 +252,10 @@ func (h *ActorHost) begin(from phalanx.NodeID, c *hostedCall, m ActorCall) {
 }
 
 func (h *ActorHost) perform(from phalanx.NodeID, m ActorCall) {
-	h.open[m.Actor.ID] = append(h.open[m.Actor.ID], actorCallID{from, m.Number})
+	if h.open[m.Actor.ID] == nil {
+		h.open[m.Actor.ID] = map[actorCallID]bool{}
+	}
+	h.open[m.Actor.ID][actorCallID{from, m.Number}] = true
 	h.out = append(h.out, ActorPerform{from, m})
 }
 
@@ -296,16 +285,17 @@ func (h *ActorHost) answer(to phalanx.NodeID, c *hostedCall, m ActorAnswer) {
 	c.bytes, c.answer = callBytes+len(m.Bytes), &m
 	h.bytes += c.bytes
 	h.ended(to, c, m.Number)
+	h.repeated(to, c, m.Number)
 	h.out = append(h.out, ActorReply{to, m})
 }
 
 // ended notes that an actor does not do what a call asks for any more, and reports whether it did.
 func (h *ActorHost) ended(from phalanx.NodeID, c *hostedCall, number uint64) bool {
-	at := slices.Index(h.open[c.actor], actorCallID{from, number})
-	if at < 0 {
+	id, open := actorCallID{from, number}, h.open[c.actor]
+	if !open[id] {
 		return false
 	}
-	if h.open[c.actor] = slices.Delete(h.open[c.actor], at, at+1); len(h.open[c.actor]) == 0 {
+	if delete(open, id); len(open) == 0 {
 		delete(h.open, c.actor)
 	}
 	return true
@@ -320,30 +310,10 @@ func (h *ActorHost) drop(id, why string) {
 
 // gone ends the calls of an actor that is no more.
 func (h *ActorHost) gone(id string, end ActorEnd, why string) {
-	for _, at := range slices.Clone(h.open[id]) {
+	for _, at := range slices.SortedFunc(maps.Keys(h.open[id]), actorCallID.compare) {
 		h.out = append(h.out, ActorStop(at))
 		h.answer(at.From, h.call(at.From, at.Number), ActorAnswer{Number: at.Number, End: end, Why: why})
 	}
-}
-
-// raise forgets the calls of a node that have lower numbers.
-func (h *ActorHost) raise(from phalanx.NodeID, of *actorCallsOf, below uint64) {
-	of.below = max(of.below, below)
-	for len(of.order) > 0 && of.order[0] < of.below {
-		h.over(from, of, of.order[0])
-		of.order = of.order[1:]
-	}
-}
-
-// over forgets a call.
-func (h *ActorHost) over(from phalanx.NodeID, of *actorCallsOf, number uint64) {
-	c := of.calls[number]
-	h.stop(from, c, number)
-	if id := c.answer.Large.Object; id != "" && c.deed == ActorDo {
-		h.out = append(h.out, ActorSpare{id})
-	}
-	delete(of.calls, number)
-	h.bytes -= c.bytes
 }
 
 // around takes a view. Nobody waits for the calls of nodes that have left.
@@ -355,7 +325,7 @@ func (h *ActorHost) around(members []phalanx.NodeID) {
 	for _, from := range slices.Sorted(maps.Keys(h.callers)) {
 		if of := h.callers[from]; !h.members[from] {
 			for _, n := range slices.Sorted(maps.Keys(of.calls)) {
-				h.over(from, of, n)
+				h.forget(from, of, n)
 			}
 			delete(h.callers, from)
 		}

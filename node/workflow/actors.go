@@ -106,6 +106,9 @@ func (s *Actors) Free(runs []core.Released) (ids []string) {
 // Of reports whether the node has actors of a run.
 func (s *Actors) Of(u core.UID) bool { return len(s.runs[u.String()]) > 0 }
 
+// None reports whether the node has no actors.
+func (s *Actors) None() bool { return len(s.runs) == 0 }
+
 // Runs returns of which runs the node has actors.
 func (s *Actors) Runs() (all []core.UID) {
 	for _, run := range slices.Sorted(maps.Keys(s.runs)) {

@@ -100,7 +100,7 @@ type (
 	// ended, and is carried out once.
 	ActorCall struct {
 		Number uint64
-		Below  uint64 // nobody waits for calls of the sender that have lower numbers
+		OpenCalls
 		Deed   ActorDeed
 		Actor  ActorAt          // as the attempt was given it; of ActorMake and ActorRestore as it is then
 		By     string           // the Prefix of the attempt, if that writes the actor; "": it reads
@@ -121,10 +121,23 @@ type (
 		Large  Ref // an object that has them instead, if its Object is not empty
 	}
 
-	// ActorOver says that nobody waits for a call any more, nor for those with numbers lower than Below. It is not repeated: what it says
-	// the next call says as well.
-	ActorOver struct{ Number, Below uint64 }
+	// ActorOver says that nobody waits for a call any more. It is not repeated: the next letters say the same, and a node ends a call that
+	// is not repeated.
+	ActorOver struct {
+		Number uint64 // 0: the letter only says which calls go on
+		OpenCalls
+	}
+
+	// OpenCalls says which calls of the sender to the receiver go on. Each ActorCall and each ActorOver says so.
+	OpenCalls struct {
+		Turn  uint64   // rises with each letter of the sender to the receiver
+		Open  []uint64 // the lowest numbers of the calls that go on, sorted, at most MaxOpen
+		Below uint64   // all calls with lower numbers are over, but for those in Open
+	}
 )
+
+// MaxOpen bounds Open of an OpenCalls.
+const MaxOpen = 512
 
 // MaxActorBytes bounds Bytes of an ActorCall and of an ActorAnswer.
 const MaxActorBytes = 64 << 10

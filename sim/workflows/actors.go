@@ -18,13 +18,12 @@ type actorCallOf struct {
 // actorAsk is a call of this node to an actor.
 type actorAsk struct {
 	to   phalanx.NodeID
-	sent bool
 	then func(flow.ActorAnswer) // nil: nobody waits for the answer
 }
 
 // noActors begins an incarnation: the actors of the one before are gone, and so are its calls.
 func (h *host) noActors(self phalanx.NodeID) {
-	h.actorCaller, h.calling = flow.NewActorCaller(), map[uint64]*actorAsk{}
+	h.actorCaller, h.calling, h.called = flow.NewActorCaller(), map[uint64]*actorAsk{}, map[phalanx.NodeID]uint64{}
 	h.actorHost, h.instances, h.queued = flow.NewActorHost(self), map[string]*instance{}, map[actorCallOf]bool{}
 }
 
@@ -52,10 +51,10 @@ func (h *host) actorCalls(ev flow.ActorCallerEvent) {
 		switch e := e.(type) {
 		case flow.ActorSend:
 			if c, is := e.Letter.(flow.ActorCall); is {
-				if h.calling[c.Number].sent {
+				if c.Number <= h.called[e.To] {
 					h.Met("workflow: actor call repeated")
 				}
-				h.calling[c.Number].sent = true
+				h.called[e.To] = max(h.called[e.To], c.Number)
 			}
 			h.send(e.To, e.Letter)
 		case flow.ActorEnded:
@@ -82,12 +81,15 @@ func (h *host) actorsHere(ev flow.ActorHostEvent) {
 	if h.actorHost == nil {
 		return
 	}
-	for _, e := range h.actorHost.Step(ev) {
+	for _, e := range h.actorHost.Step(h.p.Now(), ev) {
 		switch e := e.(type) {
 		case flow.ActorPerform:
 			h.perform(e)
 		case flow.ActorStop:
 			h.Met("workflow: actor call withdrawn")
+			if _, is := ev.(flow.Tick); is {
+				h.Met("workflow: actor call stopped that is not repeated")
+			}
 			if _, waits := h.queued[actorCallOf{e.From, e.Number}]; waits {
 				h.queued[actorCallOf{e.From, e.Number}] = true
 			}
@@ -101,7 +103,10 @@ func (h *host) actorsHere(ev flow.ActorHostEvent) {
 			}
 			h.buried(e.ID)
 		case flow.ActorKept:
-			h.local(flow.Local{Event: core.Kept{Runs: []core.UID{e.Run}}})
+			if _, is := ev.(flow.Tick); is {
+				h.Met("workflow: node says again of which runs it has actors")
+			}
+			h.local(flow.Local{Event: core.Kept(e)})
 		case flow.ActorSpare:
 			h.has.NoObject(e.Object)
 			h.store.delete(e.Object)

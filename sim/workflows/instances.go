@@ -62,6 +62,10 @@ func (h *host) perform(e flow.ActorPerform) {
 	if h.R.IntN(10) == 0 && !h.calm {
 		takes += h.Upto(1500 * ms)
 	}
+	if h.R.IntN(200) == 0 && !h.calm {
+		h.Met("workflow: actor takes long")
+		takes += h.Upto(20 * time.Second)
+	}
 	h.queued[call] = false
 	i.until = max(i.until, h.Now()) + takes
 	h.later(i.until-h.Now(), func() {

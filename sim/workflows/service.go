@@ -68,13 +68,14 @@ type host struct {
 	follows     flow.Follows
 	caller      *flow.Caller
 	calls       map[uint64]*call
-	has         *flow.Belongings     // of that incarnation
-	actorCaller *flow.ActorCaller    // of that incarnation
-	calling     map[uint64]*actorAsk // calls to actors that have not ended
-	actorHost   *flow.ActorHost      // of that incarnation
-	instances   map[string]*instance // of its actors
-	queued      map[actorCallOf]bool // calls that actors have not begun to carry out; true: nobody waits for it
-	deaf        time.Duration        // until then it takes no calls to its actors
+	has         *flow.Belongings          // of that incarnation
+	actorCaller *flow.ActorCaller         // of that incarnation
+	calling     map[uint64]*actorAsk      // calls to actors that have not ended
+	called      map[phalanx.NodeID]uint64 // the highest number of the calls to each node
+	actorHost   *flow.ActorHost           // of that incarnation
+	instances   map[string]*instance      // of its actors
+	queued      map[actorCallOf]bool      // calls that actors have not begun to carry out; true: nobody waits for it
+	deaf        time.Duration             // until then it takes no calls to its actors
 	restorer    *flow.Restorer
 	wishes      map[uint64]func(flow.Granted)
 	laid        map[uint64]phalanx.ObjectID // objects of checkpoints that others copy
@@ -274,6 +275,7 @@ func (s *service) Due(p *sim.Process) (time.Duration, bool) {
 	if h.member != nil {
 		add(h.member.Due())
 		add(h.actorCaller.Due())
+		add(h.actorHost.Due())
 	}
 	if c := h.keeper.controller; c != nil {
 		add(c.tenure.Due())
@@ -305,6 +307,9 @@ func (s *service) Tick(p *sim.Process) {
 	}
 	if h.actorCaller != nil && is(h.actorCaller.Due) {
 		h.actorCalls(flow.Tick{})
+	}
+	if h.actorHost != nil && is(h.actorHost.Due) {
+		h.actorsHere(flow.Tick{})
 	}
 	if c := h.keeper.controller; c != nil && is(c.tenure.Due) {
 		c.step(flow.Tick{})
