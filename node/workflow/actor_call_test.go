@@ -175,12 +175,12 @@ func TestActorCallsAreManyAtOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 20_000 {
 		var out []ActorCallerEffect
-		if most := 100 + 900*int(number/1000%2); len(open) < most {
+		if most := 100 + 900*int(number/1000%2); len(open) == 0 || len(open) < most && r.IntN(4) > 0 {
 			number++
 			open[number] = true
 			out = c.Step(0, askActor(number, "b"))
 		} else {
-			n := slices.Sorted(maps.Keys(open))[r.IntN(len(open))]
+			n := slices.Sorted(maps.Keys(open))[max(r.IntN(len(open)), r.IntN(2)*(len(open)-1))] // often the newest one
 			delete(open, n)
 			out = c.Step(0, ActorUnasked{Number: n})
 		}
