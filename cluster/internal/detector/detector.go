@@ -61,7 +61,7 @@ type Detector struct {
 func Start(cfg Config) (*Detector, error) {
 	d := &Detector{cfg: cfg, overdue: detect.NewOverdue(), suspects: map[phalanx.NodeID]Suspicion{}}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
-	props := actor.PropsFromProducer(func() actor.Actor { return &instance{d: d} })
+	props := actor.PropsFromProducer(func() actor.Actor { return &instance{d: d} }, actor.WithMailbox(actors.Early(actor.Unbounded())))
 	d.pid = cfg.System.NewLocalPID(actorName) // the actor itself uses it
 	supervisor := actors.Restarting(cfg.Log)
 	supervisor.Stopped = cfg.OnStopped

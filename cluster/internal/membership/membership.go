@@ -98,7 +98,7 @@ func startWith(cfg Config, core *view.Core) (*Membership, error) {
 	m := &Membership{cfg: cfg, changed: make(chan struct{}), answers: &answers{self: cfg.Self.ID, of: map[string]answered{}}}
 	m.background, m.end = context.WithCancel(context.Background())
 	m.host = &host{m: m, core: core, join: join.New(join.Config{Self: cfg.Self.ID}), book: book{at: map[phalanx.NodeID]string{}}}
-	props := actor.PropsFromProducer(func() actor.Actor { return &instance{host: m.host} })
+	props := actor.PropsFromProducer(func() actor.Actor { return &instance{host: m.host} }, actor.WithMailbox(actors.Early(actor.Unbounded())))
 	m.pid = cfg.System.NewLocalPID(actorName) // the actor itself uses it
 	if _, err := cfg.System.Root.SpawnNamed(actors.Restarting(cfg.Log).Guard(props), actorName); err != nil {
 		return nil, &phalanx.Error{Op: "join", Node: cfg.Self.ID, Kind: phalanx.ErrInternal, Err: err}
