@@ -74,28 +74,32 @@ func callMany(c Context, a ActorRef, data []byte, callers, n int) (err error) {
 	return err
 }
 
-// BenchmarkActorsOnNodes makes many actors, whose memory it measures, and has them end.
+// BenchmarkActorsOnNodes has tasks make many actors, whose memory it measures; they end with the runs.
 func BenchmarkActorsOnNodes(b *testing.B) {
 	for _, n := range []int{10, 1000, 10_000} {
 		b.Run(fmt.Sprint("actors=", n), func(b *testing.B) {
-			inTask(b, &bedOf{t: b}, Actors(counters), func(c Context) error {
+			var took int64
+			makes := Func0("makes", 1, func(c Context) (int, error) {
 				before := heap()
-				b.ResetTimer()
-				for k := range b.N {
-					for i := range n {
-						if _, err := counters.Spawn(c, fmt.Sprint(k, "/", i), 0); err != nil {
-							return err
-						}
-					}
-					if k == 0 {
-						b.StopTimer()
-						b.ReportMetric(float64(heap()-before)/float64(n), "B/actor")
-						b.StartTimer()
+				for i := range n {
+					if _, err := counters.Spawn(c, fmt.Sprint(i), 0); err != nil {
+						return 0, err
 					}
 				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/actor")
-				return nil
-			})
+				took = heap() - before
+				return n, nil
+			}).With(NoEffect)
+			bed := &bedOf{t: b}
+			bed.join("a", Settings{Dir: b.TempDir(), Tasks: Tasks(makes), Actors: Actors(counters)})
+			bed.join("b", Settings{Actors: Actors(counters)})
+			bed.allSee()
+			b.ResetTimer()
+			for i := range b.N {
+				r, err := Start(b.Context(), bed.nodes[0], fmt.Sprint("x", i), makes.Bind())
+				result(b, r, err)
+			}
+			b.ReportMetric(float64(took)/float64(n), "B/actor")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/actor")
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 type origin struct {
 	from  *core.Located // nil: none has
 	reads bool          // the task only reads the actors in it
-	refs  []flow.Ref    // the objects that the output names
+	refs  []flow.Ref    // the objects that the output names, in the order of their ids
 }
 
 // seat is an actor that an attempt was given or has made. Before an attempt writes it, it makes the next version; if the actor is not there at
@@ -66,7 +67,8 @@ func (l *life) seatFor(u *actorUse, of *origin) error {
 	if s == nil {
 		s = l.newSeat(u.actor.Kind, u.actor.Name, key)
 		s.from = of.from
-		if at := slices.IndexFunc(of.refs, func(r flow.Ref) bool { return r.Object == u.actor.State }); at >= 0 {
+		at, is := slices.BinarySearchFunc(of.refs, u.actor.State, func(r flow.Ref, id phalanx.ObjectID) int { return cmp.Compare(r.Object, id) })
+		if is {
 			s.snapshot = &Ref{of.refs[at].Object, of.refs[at].Meta.Size, of.refs[at].Digest}
 		}
 		if l.given == nil {
