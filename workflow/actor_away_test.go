@@ -113,6 +113,23 @@ func TestReadersRestoreOnce(t *testing.T) {
 	}
 }
 
+// A reader whose calls end each actor restores it three times, and no more.
+func TestAReaderThatEndsActors(t *testing.T) {
+	restored := 0
+	s := &stageOf{nodes: []phalanx.NodeID{"e"}}
+	s.do = func(c flow.ActorCall) flow.ActorAnswer {
+		if c.Deed == flow.ActorRestore {
+			restored++
+			return flow.ActorAnswer{End: flow.ActorDone}
+		}
+		return flow.ActorAnswer{End: flow.ActorCrashed, Why: "it has panicked"}
+	}
+	_, _, err := seatOn(s, false).do(t.Context(), flow.ActorCall{Name: "read"})
+	if is(t, err, phalanx.ErrLost); restored != 3 {
+		t.Errorf("restored %d times", restored)
+	}
+}
+
 // While no node has the kind of an actor an attempt waits: the one that had may begin anew. Nothing of that is a failure of the task.
 func TestNoNodeHasTheKind(t *testing.T) {
 	for what, snapshot := range map[string]bool{"snapshots": true, "no snapshots": false} {

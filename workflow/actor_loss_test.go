@@ -216,7 +216,7 @@ func TestANodeWithActorsDies(t *testing.T) {
 	}
 }
 
-// What an attempt has written that fails is gone: the actors are restored, or made again.
+// An attempt that fails leaves nothing of what it has written: the actors are restored, or made again.
 func TestAnAttemptThatHasWrittenFails(t *testing.T) {
 	for what, snapshot := range map[string]bool{"snapshots": true, "no snapshots": false} {
 		t.Run(what, func(t *testing.T) {
@@ -321,8 +321,8 @@ func TestAResultWithActors(t *testing.T) {
 	})
 }
 
-// What an attempt has made and its output does not hold ends with the attempt, not with the run: actors that it has made besides, those that it was
-// given and does not return, and all of one that fails.
+// Actors that nobody can use end with their attempt, not with the run: those that it has made besides, those that it was given and does not
+// return, and all that an attempt has made which fails.
 func TestActorsThatNobodyCanUse(t *testing.T) {
 	s := newCells()
 	half := Func1("half", 1, func(c Context, all []ActorRef) ([]ActorRef, error) {

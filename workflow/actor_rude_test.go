@@ -66,7 +66,7 @@ func TestACallWithoutCancel(t *testing.T) {
 	s.none(t, "")
 }
 
-// What of an actor has panicked is not kept.
+// A node keeps nothing of an actor that has panicked.
 func TestActorsThatHavePanickedAreFreed(t *testing.T) {
 	var freed atomic.Int32
 	const many = 50
@@ -128,7 +128,7 @@ type bad struct{}
 
 func (bad) Close() error { panic("close") }
 
-// What a Trial does with actors: two may wait for each other, one that cannot be made leaves its name, and a panic as it is closed is nobody's.
+// Actors of a Trial may wait for each other; a Spawn that fails leaves the name, and a state that panics as it is closed harms nobody.
 func TestActorsOfATrial(t *testing.T) {
 	met := make(chan int)
 	k := Actor("meets", 1, func(_ ActorContext, n int) (bad, error) {

@@ -114,7 +114,7 @@ func TestActorsKeepTheirState(t *testing.T) {
 	}
 }
 
-// What a task does with actors that it must not do is an error that says so, and so is what actors say.
+// A task gets an error that says so for each thing that it must not do with actors, and one with what an actor says.
 func TestActorErrors(t *testing.T) {
 	var kept ActorRef
 	var keptContext Context

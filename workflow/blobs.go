@@ -217,8 +217,15 @@ func (l *incarnation) census(only core.UID) (runs []core.UID) {
 		return runs
 	}
 	l.deleteLeft()
-	l.has.with(func(b *flow.Belongings) { runs = b.Runs() })
-	return append(runs, l.cast.host.Runs()...)
+	l.has.with(func(b *flow.Belongings) {
+		runs = b.Runs()
+		for _, u := range l.cast.host.Runs() {
+			if !b.Of(u) {
+				runs = append(runs, u)
+			}
+		}
+	})
+	return runs
 }
 
 // copyAgain writes a checkpoint of the object that another node has put. The object of a Copy with a number is for that only.

@@ -244,10 +244,7 @@ func (t *Trial) record(ctx context.Context, a *attempt, tasks *Registry) (Record
 		return r, nil
 	}
 	r.Output = slices.Clone(v.Bytes())
-	if e.output.Refs > 0 {
-		r.Output, _, err = messages.UnmarshalBundle(r.Output)
-	}
-	return r, err
+	return r, nil
 }
 
 func (s supply) recorded() RecordedInput {

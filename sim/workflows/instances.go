@@ -17,7 +17,7 @@ type instance struct {
 	over  bool
 }
 
-// What is asked of actors with ActorDo. Both answer the state before, with an object if the call names one. Without a name an attempt only claims the next version.
+// Attempts ask these of actors, with ActorDo. Both answer the state before, with an object if the call names one. Without a name an attempt only claims the next version.
 const (
 	readState  = "read"
 	writeState = "write"
