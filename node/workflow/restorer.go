@@ -17,13 +17,15 @@ import (
 // the members one after the other. A member that is silent, or takes long, holds nothing up: the next one is asked as
 // well. A member that has not answered is asked again.
 //
-// A checkpoint is gone once each disk that was named for it has said that it has lost it. A disk whose node is away may come
-// back with it: the Restorer asks each member that joins, and all members again, for awayMost. A disk that has lost its
-// copy writes it again after another one has put the object.
+// A checkpoint is gone once each disk that was named for it has said that it has lost it, and no other member has it: a Copier may
+// have made a copy elsewhere since, so that the members must have been the same for strayMost. A named disk whose node is away may come
+// back with it: the Restorer asks each member that joins, and all members again, for awayMost. A disk that has lost its copy writes
+// it again after another one has put the object.
 type Restorer struct {
 	now     time.Duration
 	out     []RestorerEffect
 	members []phalanx.NodeID
+	changed time.Duration // when a member joined or left last
 	wishes  map[uint64]*wish
 	due     agenda.Agenda[*wish]
 }
@@ -44,6 +46,10 @@ type wish struct {
 // awayMost is how long a disk that is away may still bring a checkpoint back: after that the ledger replaces it (workflow
 // specification 3.5).
 const awayMost = 10 * time.Minute
+
+// strayMost is how long after a member has joined or left another one may still come, with a disk that is not named: as long as
+// the nodes of a cluster that begins anew wait for the last one (workflow specification 3.6).
+const strayMost = 10 * time.Second
 
 // restoreAgain are the pauses after which the next member is asked, or the silent ones once more.
 var restoreAgain = retry.Pauses{First: time.Second, Most: 10 * time.Second}
@@ -159,7 +165,11 @@ func (r *Restorer) ask(w *wish) {
 
 // nobody takes that no member has the checkpoint. All are asked again while a disk that had it is away.
 func (r *Restorer) nobody(w *wish) {
-	gone := len(w.Disks) > 0 && (len(w.lost) == len(w.Disks) || r.now >= w.began+awayMost)
+	until := w.began + awayMost
+	if len(w.lost) == len(w.Disks) {
+		until = r.changed + strayMost
+	}
+	gone := r.now >= until && len(w.Disks) > 0
 	if len(w.Disks) == 0 || gone {
 		r.grant(w, &phalanx.Error{Op: "workflow", Object: w.Object, Kind: phalanx.ErrLost,
 			Err: errors.New(strings.Join(append([]string{"no node has it or its checkpoint any more"}, w.why...), "; "))}, gone)
@@ -167,7 +177,7 @@ func (r *Restorer) nobody(w *wish) {
 	}
 	w.next, w.why = slices.Clone(r.members), nil
 	w.rounds.Sent(r.now)
-	r.due.Set(w, min(w.rounds.At(restoreAgain), w.began+awayMost))
+	r.due.Set(w, min(w.rounds.At(restoreAgain), until))
 }
 
 func (r *Restorer) answered(ev Answered) {
@@ -202,7 +212,9 @@ func (r *Restorer) around(members []phalanx.NodeID) {
 			joined = append(joined, n)
 		}
 	}
-	r.members = members
+	if !slices.Equal(members, r.members) {
+		r.members, r.changed = members, r.now
+	}
 	for _, number := range slices.Sorted(maps.Keys(r.wishes)) {
 		w := r.wishes[number]
 		w.next = slices.Concat(joined, w.next)

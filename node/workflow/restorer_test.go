@@ -94,16 +94,37 @@ func TestRestorerForgets(t *testing.T) {
 	s.does(Answered{"c", Restored{Number: 2, Done: true}}, "granted <nil>")
 }
 
-// A checkpoint is gone once each disk that was named has said that it has lost it, whatever others say.
+// A checkpoint is gone once each disk that was named has said that it has lost it, whatever others say, and the members have been the
+// same for a while: a Copier may have made a copy on a disk that is not named.
 func TestRestorerFindsOutThatACheckpointIsGone(t *testing.T) {
 	s := restoresOf(t)
 	lost := func(from phalanx.NodeID, disk string) Answered {
 		return Answered{from, Restored{Number: 1, Disk: disk, Lost: true}}
 	}
+	s.now = time.Second
 	s.does(Wish{Number: 1, Object: "x", Disks: []string{"da", "db"}}, "ask a for x")
 	s.does(lost("a", "da"), "ask b for x")
 	s.does(lost("b", "db"), "ask c for x")
+	s.does(lost("c", "dc"))
+	s.does(Around{Self: "a", Nodes: []phalanx.NodeID{"a", "c"}})
+	for s.now < time.Second+strayMost {
+		s.due("ask a for x")
+		s.does(lost("a", "da"), "ask c for x")
+		if s.now < time.Second+strayMost {
+			s.does(lost("c", "dc"))
+		}
+	}
 	s.does(lost("c", "dc"), `granted workflow "x": lost: no node has it or its checkpoint any more`, "gone")
+}
+
+// A disk that is not named may come with a copy.
+func TestRestorerFindsACopyOnAnotherDisk(t *testing.T) {
+	s := restoresOf(t)
+	s.does(Around{Self: "a", Nodes: []phalanx.NodeID{"a"}})
+	s.does(Wish{Number: 1, Object: "x", Disks: []string{"da"}}, "ask a for x")
+	s.does(Answered{"a", Restored{Number: 1, Disk: "da", Lost: true}})
+	s.does(Around{Self: "a", Nodes: []phalanx.NodeID{"a", "b"}}, "ask b for x")
+	s.does(Answered{"b", Restored{Number: 1, Disk: "db", Done: true}}, "copy x to a", "granted <nil>")
 }
 
 // A disk whose node is away, or that fails otherwise, may come back with the checkpoint: for as long as the ledger does not
