@@ -10,8 +10,8 @@ import (
 //
 // Invariant: what is in the recovery set has happened for Events no more.
 type Execution struct {
-	Tasks   []Task // by number, as its own graph has it
-	sink    []bool // results of the run
+	Tasks   []*Task // by number, in the graph that has it
+	sink    []bool  // results of the run
 	facts   []fact
 	home    []int32        // the scope that a task is in; none: its expansion was dropped
 	local   []int32        // its number there
@@ -345,7 +345,7 @@ func (x *Execution) violation(set, changed []int) error {
 // unrepeatable returns those of some tasks that do not make the same output again of the same inputs without another effect.
 func (x *Execution) unrepeatable(all []int) (some []int) {
 	for _, v := range all {
-		if t := &x.Tasks[v]; x.grows(v) || t.Effect == Undo || t.Effect == None && t.differs() {
+		if t := x.Tasks[v]; x.grows(v) || t.Effect == Undo || t.Effect == None && t.differs() {
 			some = append(some, v)
 		}
 	}

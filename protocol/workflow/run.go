@@ -74,26 +74,26 @@ type pendingAppend struct {
 
 // taskRun is what a Run knows of a task beside its Execution.
 type taskRun struct {
-	gen     uint32
 	running Attempt // zero: none
-	kind    Kind    // of running
-	ending  bool    // running was canceled
 	fence   Attempt // the last attempt of the task, not of its undo
-	undo    bool    // that effect has to be taken back before the task begins again
-	again   time.Duration
-	retries int // failures in a row
-	losses  int
-	stuck   bool
-	saving  bool
-	caught  string  // the error that becomes the output, after the undo
-	unready bool    // it has begun, and no attempt of it ends well any more
-	sleeps  bool    // until again
-	awaits  bool    // the signal is to wake it
-	grows   bool    // its attempt has returned a graph, and that is not durable
-	backed  bool    // the run goes back, and the effect is taken back or made up for
-	left    bool    // the run goes back, and nothing can take the effect back
 	made    Attempt // the attempt that has made output
 	output  Output
+	caught  string // the error that becomes the output, after the undo
+	again   time.Duration
+	gen     uint32
+	retries int // failures in a row
+	losses  int
+	kind    Kind // of running
+	ending  bool // running was canceled
+	undo    bool // that effect has to be taken back before the task begins again
+	stuck   bool
+	saving  bool
+	unready bool // it has begun, and no attempt of it ends well any more
+	sleeps  bool // until again
+	awaits  bool // the signal is to wake it
+	grows   bool // its attempt has returned a graph, and that is not durable
+	backed  bool // the run goes back, and the effect is taken back or made up for
+	left    bool // the run goes back, and nothing can take the effect back
 }
 
 // NewRun returns the Run of a controller that has found these records of earlier ones. Attempts of

@@ -105,7 +105,7 @@ func (r *Run) inputs(v int) (there bool, lost []int) {
 // backFrom takes back what outsiders have seen of a task, and reports whether that is done, or which outputs are lost that
 // this needs.
 func (r *Run) backFrom(v int) (done bool, lost []int) {
-	t, task := &r.tasks[v], &r.x.Tasks[v]
+	t, task := &r.tasks[v], r.x.Tasks[v]
 	kind := TakeBack
 	compensates := task.Compensates && r.x.facts[v]&ended != 0 && t.output.Error == ""
 	switch {

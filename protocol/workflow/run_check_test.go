@@ -25,7 +25,7 @@ func (s *stage) check() {
 	}
 	s.met["went back"] += min(1, len(s.run.failing))
 	for _, v := range s.run.x.line() {
-		task := &s.run.x.Tasks[v]
+		task := s.run.x.Tasks[v]
 		if s.run.failing != "" {
 			stays := task.Effect == Idempotent
 			for _, w := range s.run.x.line() {

@@ -43,7 +43,7 @@ func (r *Run) accepts(o Outcome) (*Events, error) {
 		return nil, &CheckError{Rule: Shape, Path: []string{r.x.name(o.Task)}, Why: fmt.Sprintf("the run would have %d tasks, more than %d", n, MaxTasks),
 			Fix: "start other runs"}
 	}
-	return CheckExpansion(&r.x.Tasks[o.Task], r.x.saves(o.Task), o.Graph)
+	return CheckExpansion(r.x.Tasks[o.Task], r.x.saves(o.Task), o.Graph)
 }
 
 // grow takes the record of an earlier controller. Its graph was checked before it was recorded.

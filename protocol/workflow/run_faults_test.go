@@ -225,7 +225,7 @@ func (s *stage) finish(i int, faults bool) {
 
 // expand has an attempt return a graph. It reports whether it does.
 func (s *stage) expand(o *Outcome, answer uint64) bool {
-	parent, saved := &s.run.x.Tasks[o.Task], s.run.x.saves(o.Task)
+	parent, saved := s.run.x.Tasks[o.Task], s.run.x.saves(o.Task)
 	r := s.r
 	if parent.Deterministic {
 		r = rand.New(rand.NewPCG(answer, 5))

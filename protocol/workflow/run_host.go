@@ -20,7 +20,7 @@ func (r *Run) has(v int) bool { return v >= 0 && v < len(r.tasks) && r.x.scope(v
 // task returns what is known of a task, its number in the graph that it is of, and what was given for that graph:
 // Expanded.Work, or nil for the graph of the run.
 func (r *Run) task(v int) (t *Task, local int, work any) {
-	return &r.x.Tasks[v], int(r.x.local[v]), r.x.scope(v).work
+	return r.x.Tasks[v], int(r.x.local[v]), r.x.scope(v).work
 }
 
 // located says where the output of a task is, but for its checkpoint: that of a task that has returned a graph is that of the

@@ -140,7 +140,7 @@ func (s *stage) sleeps(all []Record) {
 		case Slept:
 			s.slept[rec.Task] = s.now
 		case Ended:
-			if t := &s.run.x.Tasks[rec.Task]; t.Sleep > 0 {
+			if t := s.run.x.Tasks[rec.Task]; t.Sleep > 0 {
 				if s.now-s.slept[rec.Task] < t.Sleep {
 					s.fail("%d sleeps for %v instead of %v", rec.Task, s.now-s.slept[rec.Task], t.Sleep)
 				}
@@ -201,7 +201,7 @@ func (s *stage) moves(d Dispatch) {
 	base := s.run.x.scope(d.Task).base
 	for _, p := range s.run.x.Tasks[d.Task].Writes {
 		for _, j := range s.jobs {
-			t := &s.run.x.Tasks[j.d.Task]
+			t := s.run.x.Tasks[j.d.Task]
 			if _, in := s.memory[base+p]; in && s.run.x.scope(j.d.Task).base == base && slices.Contains(t.Reads, p) && j.d.Task != d.Task && (j.d.Kind == Do || j.d.Kind == Remake) {
 				s.fail("(8) %d writes the version of %d, which %d reads or writes", d.Task, base+p, j.d.Task)
 			}

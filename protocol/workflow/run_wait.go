@@ -123,7 +123,7 @@ func (r *Run) refuseLate() {
 
 // await has an event or a sleep begin, or end if that is due.
 func (r *Run) await(v int) {
-	t, task := &r.tasks[v], &r.x.Tasks[v]
+	t, task := &r.tasks[v], r.x.Tasks[v]
 	r.x.Begun(v)
 	switch {
 	case task.Event != "":

@@ -48,6 +48,9 @@ func (x *Execution) scope(v int) *scope {
 
 const none = -1
 
+// noTask stands for a task of an expansion that was dropped.
+var noTask Task
+
 func (x *Execution) parents(v int) []int32 {
 	return x.scope(v).parents(int(x.local[v]))
 }
@@ -82,12 +85,11 @@ func (x *Execution) maker(v int) int {
 
 // extend has numbers for n tasks more.
 func (x *Execution) extend(n int) {
-	x.Tasks = append(x.Tasks, make([]Task, n)...)
 	x.sink = append(x.sink, make([]bool, n)...)
 	x.facts = append(x.facts, make([]fact, n)...)
 	x.local = append(x.local, make([]int32, n)...)
 	for range n {
-		x.home = append(x.home, none)
+		x.Tasks, x.home = append(x.Tasks, &noTask), append(x.home, none)
 	}
 }
 
@@ -122,7 +124,7 @@ func (x *Execution) enter(s *scope) {
 	}
 	for l := range s.Tasks {
 		v := s.base + l
-		x.Tasks[v], x.home[v], x.local[v], x.facts[v] = s.Tasks[l], id, int32(l), 0
+		x.Tasks[v], x.home[v], x.local[v], x.facts[v] = &s.Tasks[l], id, int32(l), 0
 		x.sink[v] = s.owner < 0 && s.sink[l]
 	}
 	x.left += len(s.Tasks)
@@ -139,7 +141,7 @@ func (x *Execution) leave(s *scope) {
 	x.scopes[id], x.free = nil, append(x.free, id)
 	for l := range s.Tasks {
 		v := s.base + l
-		x.Tasks[v], x.facts[v], x.home[v] = Task{}, 0, none
+		x.Tasks[v], x.facts[v], x.home[v] = &noTask, 0, none
 	}
 	x.left -= len(s.Tasks)
 	if x.saves(s.owner) { // outsiders may have seen effects: other tasks must not have their keys

@@ -188,7 +188,7 @@ func (w *world) checkRun(u UID, s *outside) {
 	}
 	w.met["went back"] += min(1, len(r.failing))
 	for _, v := range r.x.line() {
-		t := &r.x.Tasks[v]
+		t := r.x.Tasks[v]
 		if r.failing != "" {
 			stays := t.Effect == Idempotent
 			r.x.below(v, func(b int) {
