@@ -18,16 +18,16 @@ import (
 
 // forgotten is what is left of runs that have ended and were forgotten. Their ids stay for 20 minutes.
 type forgotten struct {
-	Runs   int   // forgotten since the first look
-	Before int64 // bytes of heap of the node that leads, without garbage, after as many runs as warmed: the least of ten looks
+	Runs   int   // forgotten between the looks before and after
+	Before int64 // bytes of heap of the node that leads, without garbage, after as many runs as warmed: the least of some looks
 	After  int64
 	Disk   int64 // bytes of the largest folder
 }
 
 const (
 	warmed        = 5000 // runs before the first look
-	looks         = 10
-	betweenLooks  = 500 // runs
+	looks         = 20
+	betweenLooks  = 1000 // runs
 	forgetClients = 128
 )
 
@@ -45,7 +45,7 @@ func measureForgotten(ctx context.Context, system, dir string, runs int) (err er
 	if f.Before, err = c.leastHeap(ctx, "before"); err != nil {
 		return err
 	}
-	if err := c.forget(ctx, "run", max(runs-looks*betweenLooks, 0)); err != nil {
+	if err := c.forget(ctx, "run", runs); err != nil {
 		return err
 	}
 	if f.After, err = c.leastHeap(ctx, "after"); err != nil {
@@ -91,7 +91,7 @@ func (c *phalanx) forget(ctx context.Context, prefix string, runs int) error {
 }
 
 // leastHeap has runs be forgotten and returns the least heap between them: replicas keep a part of the ledger's log in memory, which grows
-// by some MB before they cut it.
+// by some MB before they cut it, in as many as 10,000 runs.
 func (c *phalanx) leastHeap(ctx context.Context, prefix string) (least int64, err error) {
 	for i := range looks {
 		if err := c.forget(ctx, fmt.Sprint(prefix, i), betweenLooks); err != nil {
