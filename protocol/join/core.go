@@ -20,6 +20,7 @@ type Core struct {
 	waited  bool           // ListenFor has passed since then
 	enters  bool           // it has asked to be let in
 	entered time.Duration  // when it did so first
+	into    phalanx.NodeID // the cluster that it has asked
 	cluster phalanx.NodeID // of which it is a member, or which it has booted
 	size    int            // how many members that has
 	share   float64        // of this node, in [0, 1)
@@ -186,12 +187,15 @@ func (c *Core) meets(at string, cluster phalanx.NodeID) {
 	}
 }
 
-// enter asks to be let in, for as long as that can help.
+// enter asks to be let in, for as long as that can help. A cluster that is stuck lets nobody in; where another one goes on in its place
+// this incarnation, which may be in the stuck one by now, gives way to the next.
 func (c *Core) enter(by *seed) {
-	if !c.enters {
-		c.enters, c.entered = true, c.now
-	}
-	if c.now-c.entered > EnterFor {
+	switch a := by.answer; {
+	case a.Stuck != "":
+		return
+	case !c.enters:
+		c.enters, c.entered, c.into = true, c.now, a.Cluster
+	case c.now-c.entered > EnterFor, a.Cluster != c.into && !c.some(func(o Answer) bool { return o.Cluster == c.into && o.Stuck == "" }):
 		c.abandon()
 		return
 	}

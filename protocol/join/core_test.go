@@ -181,6 +181,52 @@ func TestANodeThatIsNotLetIn(t *testing.T) {
 	}
 }
 
+// A cluster that has lost the majority of its voters lets nobody in, and may come back. Once another one goes on in its place, a node
+// that has asked the first is not to wait for it: its view belongs to that cluster.
+func TestAStuckClusterIsNotEntered(t *testing.T) {
+	old, stuck := Answer{From: "b#1", Cluster: "b#1", Ready: true}, Answer{From: "b#1", Cluster: "b#1", Ready: true, Stuck: "no majority"}
+	anew := Answer{From: "c#2", Cluster: "c#2", Ready: true}
+	for what, c := range map[string]struct {
+		answers [][]Answer // of b and c
+		want    []Effect   // for the last of them
+	}{
+		"stuck":               {[][]Answer{{stuck}}, nil},
+		"stuck, and back":     {[][]Answer{{stuck}, {old}}, []Effect{Enter{Seed: "b"}}},
+		"stuck once asked":    {[][]Answer{{old}, {stuck}}, nil},
+		"stuck beside others": {[][]Answer{{stuck, anew}}, []Effect{Enter{Seed: "c"}}},
+		"given up":            {[][]Answer{{old}, {stuck, anew}}, []Effect{Abandon{}}},
+		"gone":                {[][]Answer{{old}, {{From: "b#2", Cluster: "c#2", Ready: true}}}, []Effect{Abandon{}}},
+		"beside another one":  {[][]Answer{{old}, {old, anew}}, []Effect{Enter{Seed: "b"}, Enter{Seed: "c"}}},
+	} {
+		j := New(Config{Self: "a#1", Seeds: []string{"b", "c"}})
+		var now time.Duration
+		asked := map[string]uint64{}
+		step := func(ev Event) (out []Effect) {
+			for _, e := range j.Step(now, ev) {
+				if ask, ok := e.(Ask); ok {
+					asked[ask.Seed] = ask.Num
+				} else {
+					out = append(out, e)
+				}
+			}
+			return out
+		}
+		step(Start{})
+		var did []Effect
+		for _, answers := range c.answers {
+			did, now = nil, now+time.Second
+			step(Tick{})
+			for i, a := range answers {
+				seed := j.cfg.Seeds[i]
+				did = append(did, step(Answered{Seed: seed, Num: asked[seed], Answer: a})...)
+			}
+		}
+		if !slices.Equal(did, c.want) {
+			t.Errorf("%s: it does %+v", what, did)
+		}
+	}
+}
+
 // A cluster that is ready meets another one, and says so once.
 func TestClustersThatMeet(t *testing.T) {
 	_, answer := in("b#1")

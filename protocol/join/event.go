@@ -46,7 +46,7 @@ type Answer struct {
 	Cluster phalanx.NodeID // its cluster, by the node that has begun it; "": it is in none
 	Ready   bool           // and that cluster is ready, as far as it knows
 	Promise phalanx.NodeID // the node that it joins if that begins a cluster; "": it has not chosen
-	Stuck   string         // why its cluster admits no node, for people; "": it does, as far as it knows
+	Stuck   string         // why its cluster admits no node; "": it does, as far as it knows
 }
 
 // Event is something that a Core hears of.
@@ -121,8 +121,8 @@ type (
 	}
 
 	// Abandon says that the node's cluster, which is young, gives way to another one, or that
-	// the node that has begun it runs anew, or that nobody has let the node in: this node
-	// begins anew as well. It is the last.
+	// the node that has begun it runs anew, or that nobody has let the node in, or that another cluster goes on
+	// in place of the one that it has asked: this node begins anew as well. It is the last.
 	Abandon struct{}
 )
 
