@@ -21,7 +21,7 @@ const (
 // LedgerHelloToProto returns h as it travels.
 func LedgerHelloToProto(h ledger.Hello) *LedgerHello {
 	m := &LedgerHello{Asks: h.Asks, Address: h.Address, Node: string(h.Node), Host: h.Host, View: h.View, Ledger: h.Ledger,
-		Disk: h.Disk, Replica: h.Replica, Opened: h.Opened, Run: h.Run, Temporary: h.Temporary, Failed: h.Failed, Stale: h.Stale, InCluster: h.InCluster, Booting: h.Booting, Joining: h.Joining, Boot: h.Boot,
+		Disk: h.Disk, Replica: h.Replica, Opened: h.Opened, Run: h.Run, Temporary: h.Temporary, Failed: h.Failed, Stale: h.Stale, InCluster: h.InCluster, Booting: h.Booting, Joining: h.Joining, Lost: h.Lost, Boot: h.Boot,
 		LeadTerm: h.Lead.Term, LeadReplica: h.Lead.Replica, LeadAddress: h.Lead.Address, Voters: h.Voters, Wanted: h.Wanted}
 	for _, p := range h.Replicas {
 		m.Replicas = append(m.Replicas, &LedgerPlace{Replica: p.Replica, Address: p.Address})
@@ -33,7 +33,7 @@ func LedgerHelloToProto(h ledger.Hello) *LedgerHello {
 func LedgerHelloFromProto(m *LedgerHello) (ledger.Hello, error) {
 	h := ledger.Hello{Asks: m.GetAsks(), Address: m.GetAddress(), Node: phalanx.NodeID(m.GetNode()), Host: m.GetHost(), View: m.GetView(),
 		Ledger: m.GetLedger(), Disk: m.GetDisk(), Replica: m.GetReplica(), Opened: m.GetOpened(), Run: m.GetRun(),
-		Temporary: m.GetTemporary(), Failed: m.GetFailed(), Stale: m.GetStale(), InCluster: m.GetInCluster(), Booting: m.GetBooting(), Joining: m.GetJoining(), Boot: m.GetBoot(),
+		Temporary: m.GetTemporary(), Failed: m.GetFailed(), Stale: m.GetStale(), InCluster: m.GetInCluster(), Booting: m.GetBooting(), Joining: m.GetJoining(), Lost: m.GetLost(), Boot: m.GetBoot(),
 		Lead: ledger.Lead{Term: m.GetLeadTerm(), Replica: m.GetLeadReplica(), Address: m.GetLeadAddress()}, Voters: m.GetVoters(), Wanted: m.GetWanted()}
 	if h.Address == "" {
 		return ledger.Hello{}, badLedger("a hello has no address")

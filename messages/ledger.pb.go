@@ -49,6 +49,7 @@ type LedgerHello struct {
 	Booting       bool                   `protobuf:"varint,21,opt,name=booting,proto3" json:"booting,omitempty"`
 	Boot          uint64                 `protobuf:"varint,22,opt,name=boot,proto3" json:"boot,omitempty"`
 	Joining       bool                   `protobuf:"varint,23,opt,name=joining,proto3" json:"joining,omitempty"`
+	Lost          bool                   `protobuf:"varint,24,opt,name=lost,proto3" json:"lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -240,6 +241,13 @@ func (x *LedgerHello) GetBoot() uint64 {
 func (x *LedgerHello) GetJoining() bool {
 	if x != nil {
 		return x.Joining
+	}
+	return false
+}
+
+func (x *LedgerHello) GetLost() bool {
+	if x != nil {
+		return x.Lost
 	}
 	return false
 }
@@ -576,7 +584,7 @@ var File_messages_ledger_proto protoreflect.FileDescriptor
 
 const file_messages_ledger_proto_rawDesc = "" +
 	"\n" +
-	"\x15messages/ledger.proto\x12\aphalanx\"\xdf\x04\n" +
+	"\x15messages/ledger.proto\x12\aphalanx\"\xf3\x04\n" +
 	"\vLedgerHello\x12\x12\n" +
 	"\x04asks\x18\x01 \x01(\bR\x04asks\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -602,7 +610,8 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"in_cluster\x18\x14 \x01(\bR\tinCluster\x12\x18\n" +
 	"\abooting\x18\x15 \x01(\bR\abooting\x12\x12\n" +
 	"\x04boot\x18\x16 \x01(\x04R\x04boot\x12\x18\n" +
-	"\ajoining\x18\x17 \x01(\bR\ajoining\"A\n" +
+	"\ajoining\x18\x17 \x01(\bR\ajoining\x12\x12\n" +
+	"\x04lost\x18\x18 \x01(\bR\x04lost\"A\n" +
 	"\vLedgerPlace\x12\x18\n" +
 	"\areplica\x18\x01 \x01(\x06R\areplica\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\"`\n" +

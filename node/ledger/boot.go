@@ -14,6 +14,7 @@ type boot struct {
 	follows uint64       // without core: the ledger of the nodes of the view; 0: not known yet
 	was     Viewed       // of the incarnation that ends: it does not count for this core
 	held    bool
+	lost    bool // it was told that the own view is
 	number  uint64
 	alone   bool          // it waits for nobody
 	record  ledger.Record // of this tenure
@@ -33,7 +34,7 @@ func (c *Core) newBoot() {
 		cfg.AloneAfter = atOnceAlone
 	}
 	c.boot.core = ledger.NewBoot(cfg)
-	c.boot.held, c.boot.number = false, 0
+	c.boot.held, c.boot.lost, c.boot.number = false, false, 0
 	c.forBoot(ledger.BootTick{})
 	c.bootLeads()
 }
@@ -80,12 +81,34 @@ func (c *Core) tickBoot() {
 		b.held, b.number = held, number
 		c.forBoot(ledger.Lease{Held: held, Number: number})
 	}
+	if lost := c.viewLost(); lost != b.lost {
+		if b.lost = lost; lost {
+			c.forBoot(ledger.ViewLost{})
+		}
+	}
 	if b.again > 0 && b.again <= c.now {
 		c.bootLeads()
 	}
 	if at, ok := b.core.Due(); ok && at <= c.now {
 		c.forBoot(ledger.BootTick{})
 	}
+}
+
+// viewLost reports whether the processes of so many voters of the own view have ended that the others are no majority.
+func (c *Core) viewLost() bool {
+	if c.boot.number == 0 || c.boot.held {
+		return false
+	}
+	voters, gone := 0, 0
+	for _, m := range c.view.Members {
+		if m.Votes {
+			voters++
+		}
+		if m.Votes && m.Node != c.view.Self && c.boot.core.Ended(m.Address) {
+			gone++
+		}
+	}
+	return voters > 0 && 2*(voters-gone) <= voters
 }
 
 // standing returns what the node says of its cluster.

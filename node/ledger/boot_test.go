@@ -253,6 +253,30 @@ func TestSurvivorIsInTheNewCluster(t *testing.T) {
 	}
 }
 
+// A view is lost once the processes of most of its voters have ended: nobody waits then for a lease that comes late, neither of the
+// survivors nor of a node that knows of it by them. As long as a host is silent its voter may live.
+func TestALostViewIsNotWaitedFor(t *testing.T) {
+	for seed := range worlds(8) {
+		for _, away := range []bool{false, true} {
+			w := restarting(t, seed, "a", "b", "c", "d", "e")
+			for i := range 4 {
+				w.hosts[(int(seed)+i)%5].kill()
+			}
+			w.run(time.Second)
+			began := w.now
+			for i := range 4 { // of the two nodes in the last view one is dead
+				if h := w.hosts[(int(seed)+i)%5]; i < 3 || !away {
+					h.start()
+				}
+			}
+			w.until("cluster of all that are there", 30*time.Second, func() bool { return w.together(1) })
+			if took := w.now - began; away != (took > 9*time.Second) || !away && took > 7*time.Second { // 5 s until they know that they have no lease
+				t.Errorf("seed %d: with silent hosts (%v) the cluster begins after %v", seed, away, took)
+			}
+		}
+	}
+}
+
 // A node without a folder that lives on in a view of which most nodes are dead enters the next cluster, too.
 func TestSurvivorWithoutAFolder(t *testing.T) {
 	w := restarting(t, 3, "a", "b", "c")

@@ -73,6 +73,7 @@ type Member struct {
 	Address string
 	Keeps   bool // it has a Core of this package
 	Folder  bool // and a folder
+	Votes   bool // about the view
 	Leaving bool
 }
 
@@ -107,6 +108,7 @@ type Hello struct {
 	InCluster bool   // it holds a lease of its view
 	Booting   bool   // it begins a cluster anew
 	Joining   bool   // it has heard of a cluster lately, and holds no lease yet
+	Lost      bool   // its view never has a lease again: the processes of most of its voters have ended
 	Boot      uint64 // the number of that, or of its view: Restarts and 1
 	Stale     uint64 // an answer to the opening of that Run: the disk was opened elsewhere since; 0: it was not
 

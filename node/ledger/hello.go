@@ -105,7 +105,7 @@ func (c *Core) hello(h Hello) Hello {
 	h.Opened, h.Run, h.Temporary, h.Failed = c.cfg.Opened, c.cfg.Run, c.cfg.Temporary, c.failed != nil
 	h.Lead = c.lead
 	s := c.standing()
-	h.InCluster, h.Booting, h.Joining, h.Boot = s.InCluster, s.Booting, s.Joining, s.Number
+	h.InCluster, h.Booting, h.Joining, h.Lost, h.Boot = s.InCluster, s.Booting, s.Joining, s.Lost, s.Number
 	h.Replicas = c.book.known(c.group.Voters)
 	if c.began && c.now-c.since >= c.cfg.SeekEvery { // else it may not know the spare disks yet
 		h.Voters, h.Wanted = slices.Clone(c.group.Voters), slices.Clone(c.want)
@@ -158,11 +158,11 @@ func (c *Core) heard(h Hello) {
 }
 
 // standing returns what a node says of its cluster. One that knows no ledger yet is not to be joined: it may be
-// a member of any cluster.
+// a member of any cluster, and is still the process that it was.
 func (h Hello) standing() ledger.Standing {
-	s := ledger.Standing{InCluster: h.InCluster, Booting: h.Booting, Joining: h.Joining, Number: h.Boot}
+	s := ledger.Standing{InCluster: h.InCluster, Booting: h.Booting, Joining: h.Joining, Lost: h.Lost, Number: h.Boot}
 	if h.Ledger == 0 && s != (ledger.Standing{}) {
-		return ledger.Standing{Joining: true}
+		return ledger.Standing{Joining: true, Number: 1}
 	}
 	return s
 }

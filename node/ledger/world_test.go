@@ -222,7 +222,7 @@ func (w *world) changeView() {
 	v := node.Viewed{Number: number}
 	for _, h := range w.hosts {
 		if h.up {
-			v.Members = append(v.Members, node.Member{Node: h.id(), Address: h.address(), Keeps: true, Leaving: h.leaving})
+			v.Members = append(v.Members, node.Member{Node: h.id(), Address: h.address(), Keeps: true, Votes: true, Leaving: h.leaving})
 		}
 	}
 	for _, h := range w.hosts {
@@ -604,7 +604,7 @@ func (h *host) joins(resumes bool) {
 func (h *host) viewOf(c *cluster) {
 	v := node.Viewed{Self: h.id(), Number: c.view, Restarts: c.restarts, First: c.by == h && c.restarts == 0 && h.life == 1}
 	for _, m := range c.members {
-		v.Members = append(v.Members, node.Member{Node: m.id(), Address: m.address(), Keeps: true})
+		v.Members = append(v.Members, node.Member{Node: m.id(), Address: m.address(), Keeps: true, Votes: true})
 	}
 	h.later(time.Millisecond, func() {
 		if h.cluster == c && c.view == v.Number {

@@ -30,14 +30,17 @@ type Boot struct {
 	woke   time.Duration
 	own    uint64 // the number of the own view; 0: the node was in none
 	held   bool   // the node holds a lease
-	booted bool   // BootView was said, and the view has no lease yet
-	ended  bool   // another incarnation of the node, with another Boot, follows
+	lost   uint64 // the number of a view that never has a lease again: the greatest that is known
+	lostAt time.Duration
+	booted bool // BootView was said, and the view has no lease yet
+	ended  bool // another incarnation of the node, with another Boot, follows
 	seen   time.Duration
 	asked  time.Duration
-	quiet  map[string]quietSpan // the addresses that are quiet, of those that it asks
-	joins  time.Duration        // when it was last told to join a cluster
-	joined bool                 // it was
-	top    uint64               // the greatest number that was heard of
+	quiet  map[string]quietSpan     // the addresses that are quiet, of those that it asks
+	gone   map[string]time.Duration // when an address said last that its process was in no view, or refused
+	joins  time.Duration            // when it was last told to join a cluster
+	joined uint64                   // the number of that; 0: it was not
+	top    uint64                   // the greatest number that was heard of
 	leads  bool
 	since  time.Duration // it leads
 	record Record
@@ -88,6 +91,9 @@ type (
 		Number uint64
 	}
 
+	// ViewLost says that the own view never has a lease again: the processes of most of its voters have ended.
+	ViewLost struct{}
+
 	// Known names addresses of nodes that are asked besides: those of the view of a member that lost its lease.
 	Known struct{ Addresses []string }
 
@@ -106,6 +112,7 @@ type Standing struct {
 	InCluster bool   // it holds a lease
 	Booting   bool   // it boots a view now, which has no lease yet
 	Joining   bool   // it has heard of a cluster lately, and has no lease yet
+	Lost      bool   // its last view never has a lease again
 	Number    uint64 // of its last view, or of that which it boots; 0: it was in none since it began
 }
 
@@ -142,6 +149,7 @@ func (BootTick) bootEvent()     {}
 func (Heard) bootEvent()        {}
 func (NotListening) bootEvent() {}
 func (Lease) bootEvent()        {}
+func (ViewLost) bootEvent()     {}
 func (Known) bootEvent()        {}
 func (Leads) bootEvent()        {}
 func (LeadsNoMore) bootEvent()  {}
@@ -166,7 +174,7 @@ func NewBoot(cfg BootConfig) *Boot {
 	set(&cfg.RecordedFor, 2*time.Second)
 	all := cfg.Addresses
 	cfg.Addresses = nil
-	b := &Boot{cfg: cfg, asksAll: true, quiet: map[string]quietSpan{}}
+	b := &Boot{cfg: cfg, asksAll: true, quiet: map[string]quietSpan{}, gone: map[string]time.Duration{}}
 	b.know(all)
 	return b
 }
@@ -189,8 +197,8 @@ func (b *Boot) Standing() Standing {
 	if b.writes > 0 && !b.held {
 		return Standing{Booting: true, Number: b.writes}
 	}
-	joining := b.joined && !b.held && b.now-b.joins < b.cfg.AloneAfter
-	return Standing{InCluster: b.held, Joining: joining, Number: b.own}
+	joining := b.joined > b.lost && !b.held && b.now-b.joins < b.cfg.AloneAfter
+	return Standing{InCluster: b.held, Joining: joining, Lost: b.own > 0 && b.own <= b.lost && !b.held, Number: b.own}
 }
 
 // Step applies ev and returns what the host must do, in that order.
@@ -207,8 +215,11 @@ func (b *Boot) Step(now time.Duration, ev BootEvent) []BootEffect {
 		b.heard(ev)
 	case NotListening:
 		b.noteQuiet(ev.Address)
+		b.noteEnded(ev.Address)
 	case Lease:
-		b.held = ev.Held
+		if b.held = ev.Held; b.held && ev.Number <= b.lost {
+			b.lost = 0
+		}
 		b.own, b.top = max(b.own, ev.Number), max(b.top, ev.Number)
 		if b.inCluster() || b.held && b.booted {
 			b.writes, b.booted = 0, false
@@ -216,6 +227,8 @@ func (b *Boot) Step(now time.Duration, ev BootEvent) []BootEffect {
 		if ev.Number >= b.record.Number {
 			b.seen = b.now // a lease that just ended counts like one that was heard of
 		}
+	case ViewLost:
+		b.loses(b.own)
 	case Known:
 		b.know(ev.Addresses)
 	case Leads:
@@ -256,7 +269,16 @@ func (b *Boot) heard(ev Heard) {
 	if (ev.InCluster || ev.Booting) && ev.Number >= max(b.own, b.record.Number) {
 		b.seen = b.now
 	}
-	if ev.Standing == (Standing{}) {
+	switch {
+	case ev.InCluster && ev.Number <= b.lost:
+		b.lost = 0 // it is not
+	case ev.Lost && !ev.InCluster:
+		b.loses(ev.Number)
+	}
+	if ev.Number == 0 && !ev.InCluster {
+		b.noteEnded(ev.Address)
+	}
+	if b.isQuiet(ev.Standing) {
 		b.noteQuiet(ev.Address)
 	} else {
 		delete(b.quiet, ev.Address)
@@ -268,7 +290,7 @@ func (b *Boot) heard(ev Heard) {
 		b.emit(EndIncarnation{Address: ev.Address, Number: ev.Number})
 	case ev.Number >= b.own && !b.held && !b.booted:
 		b.writes = 0 // a record that is on its way is not acted on any more
-		b.joined, b.joins = true, b.now
+		b.joined, b.joins = ev.Number, b.now
 		b.emit(Join{Address: ev.Address, Number: ev.Number})
 	}
 }

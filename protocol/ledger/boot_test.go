@@ -130,6 +130,21 @@ func TestBoot(t *testing.T) {
 			{0, Lease{true, 2}, ""}, {1 * s, Leads{Record{2, "a", ""}}, ""}, {2 * s, Lease{false, 2}, ""}, {3 * s, NotListening{"b"}, ""}, {3 * s, NotListening{"c"}, ""},
 			{4 * s, NotListening{"b"}, ""}, {4 * s, NotListening{"c"}, ""}, {5 * s, BootTick{}, ""},
 		},
+		"unless that view is lost": {
+			{0, BootTick{}, ""}, {0, Leads{}, ""}, {100 * ms, NotListening{"b"}, ""}, {100 * ms, heard("c", false, 3), ""}, {900 * ms, NotListening{"b"}, ""},
+			{900 * ms, Heard{"c", Standing{Number: 3, Lost: true}}, ""}, {1700 * ms, NotListening{"b"}, ""}, {1700 * ms, Heard{"c", Standing{Number: 3, Lost: true}}, ""},
+			{1900*ms - 1, BootTick{}, ""}, {1900 * ms, BootTick{}, "RecordBoot{Record:{Number:4 Node:a Address:}}"},
+		},
+		"its own view is lost": {
+			{0, Lease{true, 2}, ""}, {1 * s, Leads{Record{2, "a", ""}}, ""}, {2 * s, Lease{false, 2}, ""}, {3 * s, NotListening{"b"}, ""}, {3 * s, Heard{"c", Standing{Joining: true}}, ""},
+			{3 * s, ViewLost{}, ""}, {3500 * ms, NotListening{"b"}, ""}, {3500 * ms, heard("c", false, 2), ""}, {4500*ms - 1, NotListening{"b"}, ""}, {4500*ms - 1, heard("c", false, 2), ""},
+			{4500 * ms, BootTick{}, "RecordBoot{Record:{Number:3 Node:a Address:}}"}, {5 * s, Recorded{3}, "BootView{Number:3}"},
+		},
+		"it seemed to be lost": {
+			{0, Lease{true, 2}, ""}, {1 * s, Leads{Record{2, "a", ""}}, ""}, {2 * s, Lease{false, 2}, ""}, {3 * s, NotListening{"b"}, ""}, {3 * s, ViewLost{}, ""}, {3 * s, heard("c", false, 2), ""},
+			{3900 * ms, NotListening{"b"}, ""}, {3900 * ms, heard("c", true, 2), "Join{Address:c Number:2}"}, {4 * s, heard("c", false, 2), ""}, {5 * s, NotListening{"b"}, ""}, {5 * s, heard("c", false, 2), ""},
+			{6 * s, NotListening{"b"}, ""}, {6 * s, heard("c", false, 2), ""}, {6100 * ms, Lease{true, 2}, ""},
+		},
 		"the recorded node is quiet, too": {
 			{0, BootTick{}, ""}, {0, NotListening{"b"}, ""}, {0, NotListening{"c"}, ""}, {0, Leads{Record{5, "d", "d"}}, ""}, {1 * s, NotListening{"b"}, ""},
 			{1 * s, NotListening{"c"}, ""}, {1 * s, NotListening{"d"}, ""}, {1900 * ms, NotListening{"b"}, ""}, {1900 * ms, NotListening{"c"}, ""},
@@ -267,7 +282,7 @@ func TestBootTakesTwoSeconds(t *testing.T) {
 // while the node that records it could hear for 2 s of another that has a lease. In the end all are in one view,
 // which has the greatest number.
 func TestBootFaults(t *testing.T) {
-	views, early := 0, 0
+	views, early, lost := 0, 0, 0
 	for seed := int64(1); seed <= bootSeeds; seed++ {
 		w := newBootWorld(t, seed)
 		for range 12 {
@@ -281,13 +296,13 @@ func TestBootFaults(t *testing.T) {
 		w.healed = true
 		w.run(60 * time.Second)
 		w.quiet()
-		views, early = views+len(w.booted), early+w.early
+		views, early, lost = views+len(w.booted), early+w.early, lost+w.lost
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	if views < 7*bootSeeds/3 || early < bootSeeds/2 {
-		t.Errorf("only %d views were booted, %d of them early", views, early)
+	if views < 7*bootSeeds/3 || early < bootSeeds/2 || lost < bootSeeds/3 {
+		t.Errorf("only %d views were booted, %d of them early; %d were lost", views, early, lost)
 	}
 }
 
@@ -302,6 +317,7 @@ type bootWorld struct {
 	record  Record        // the ledger
 	leader  int           // -1: none
 	said    []bootSaid
+	lost    int // how often a node knew that its view is
 	early   int // records that came within 10 s of the start of the node
 	booted  map[uint64]string
 	views   map[uint64]map[*bootNode]int // number → the members, with their incarnations
@@ -315,6 +331,7 @@ type bootNode struct {
 	life int
 	view uint64
 	held bool
+	lost uint64 // the view of which it was told that it is lost
 
 	heldSince time.Duration
 	heard     [5]time.Duration // since when it could hear of each other node; 0: it cannot
@@ -328,7 +345,7 @@ type bootSaid struct {
 	ev   BootEvent
 }
 
-// bootSeeds is how many worlds TestBootFaults has. 100,000 were run once.
+// bootSeeds is how many worlds TestBootFaults has. 30,000 were run once.
 const bootSeeds = 300
 
 func newBootWorld(t *testing.T, seed int64) *bootWorld {
@@ -350,7 +367,7 @@ func (w *bootWorld) restart(n *bootNode) {
 	}
 	n.Boot = NewBoot(BootConfig{Node: fmt.Sprint(n.at), Addresses: others})
 	n.life++
-	n.view, n.held, n.heard = 0, false, [5]time.Duration{}
+	n.view, n.held, n.lost, n.heard = 0, false, 0, [5]time.Duration{}
 	if w.leader == n.at {
 		w.leader = -1
 	}
@@ -395,6 +412,7 @@ func (w *bootWorld) run(d time.Duration) {
 	for end := w.now + d; w.now < end; w.now += 100 * time.Millisecond {
 		w.elect()
 		w.leases()
+		w.lose()
 		w.hear()
 		for _, n := range w.nodes {
 			if due, ok := n.Due(); n.up && ok && due <= w.now {
@@ -461,6 +479,24 @@ func (w *bootWorld) leases() {
 			if n.up {
 				w.step(n, Lease{Held: held, Number: n.view})
 			}
+		}
+	}
+}
+
+// lose tells nodes without a lease that the processes of so many members of their views have ended that the others are no majority.
+func (w *bootWorld) lose() {
+	for _, n := range w.nodes {
+		members := w.views[n.view]
+		live := len(members)
+		for m := range members {
+			if m != n && n.Ended(fmt.Sprint(m.at)) {
+				live--
+			}
+		}
+		if n.up && n.view > n.lost && !n.held && 2*live <= len(members) {
+			n.lost = n.view
+			w.lost++
+			w.step(n, ViewLost{})
 		}
 	}
 }

@@ -11,10 +11,42 @@ import (
 // boots nor joins one, or as its host refuses connections: then no process listens, and the
 // incarnation that did has ended. A silent address is not quiet: its node may be cut off, or hang, and
 // hold a lease. So it keeps its AloneAfter. Nor is one whose node was in a view: a view of which most
-// members live can have its leases again.
+// voters live can have its leases again. It is lost once so many processes of its voters have ended that the others are no majority: then
+// its other members are quiet as well.
 type quietSpan struct {
 	since time.Duration // without a gap
 	last  time.Duration // when that was last said
+}
+
+// loses notes that the view of a number is lost.
+func (b *Boot) loses(number uint64) {
+	if number > b.lost {
+		b.lost, b.lostAt = number, b.now
+	}
+}
+
+// isQuiet reports whether a node that says so is in no cluster, and will not be in one by itself.
+func (b *Boot) isQuiet(s Standing) bool {
+	return !s.InCluster && !s.Booting && !s.Joining && s.Number <= b.lost
+}
+
+// isQuietNow reports whether an address is quiet.
+func (b *Boot) isQuietNow(address string) bool {
+	q, ok := b.quiet[address]
+	return ok && !b.old(q.last)
+}
+
+// noteEnded is told that a process at an address has been in no view, or that there is none: the one before has ended.
+func (b *Boot) noteEnded(address string) {
+	if slices.Contains(b.addresses(), address) {
+		b.gone[address] = b.now
+	}
+}
+
+// Ended reports whether the process that was at an address has ended, as far as is known now.
+func (b *Boot) Ended(address string) bool {
+	last, ok := b.gone[address]
+	return ok && !b.old(last)
 }
 
 // noteQuiet is told that an address was quiet just now.
@@ -23,7 +55,7 @@ func (b *Boot) noteQuiet(address string) {
 		return
 	}
 	q, ok := b.quiet[address]
-	if !ok || b.old(q) {
+	if !ok || b.old(q.last) {
 		q.since = b.now
 	}
 	q.last = b.now
@@ -37,20 +69,19 @@ func (b *Boot) forgetOthers() {
 }
 
 // old reports whether an answer that is due has not come.
-func (b *Boot) old(q quietSpan) bool { return b.now-q.last > 2*b.cfg.AskEvery }
+func (b *Boot) old(last time.Duration) bool { return b.now-last > 2*b.cfg.AskEvery }
 
-// allQuiet returns since when all addresses are quiet, if they are and the own node was in no view.
+// allQuiet returns since when all addresses are quiet, if they are and the own node was in no view but one that is lost.
 func (b *Boot) allQuiet() (since time.Duration, ok bool) {
-	if b.own > 0 || !b.asksAll {
+	if b.own > b.lost || !b.asksAll {
 		return 0, false
 	}
-	since = b.woke
+	since = max(b.woke, b.lostAt)
 	for _, a := range b.addresses() {
-		q, ok := b.quiet[a]
-		if !ok || b.old(q) {
+		if !b.isQuietNow(a) {
 			return 0, false
 		}
-		since = max(since, q.since)
+		since = max(since, b.quiet[a].since)
 	}
 	return since, true
 }

@@ -36,9 +36,9 @@ const recordKey = "ledger/boot"
 
 func clusterOf(ledger uint64) string { return fmt.Sprintf("%016x", ledger) }
 
-func ledgerMembers(all []view.Member) (out []lnode.Member) {
-	for _, m := range all {
-		out = append(out, lnode.Member{Node: m.ID, Address: m.Control, Keeps: m.Has(Kind.Name), Folder: m.Has(folder), Leaving: m.Leaving})
+func ledgerMembers(v view.View) (out []lnode.Member) {
+	for _, m := range v.Members {
+		out = append(out, lnode.Member{Node: m.ID, Address: m.Control, Keeps: m.Has(Kind.Name), Folder: m.Has(folder), Votes: slices.Contains(v.Voters, m.ID), Leaving: m.Leaving})
 	}
 	return out
 }

@@ -106,7 +106,7 @@ func (s *service) Started(p *sim.Process) ([]string, bool) {
 func (s *service) Learned(p *sim.Process) {
 	h, v, self := s.hosts[p], p.View, p.Self
 	h.post(func() {
-		h.ledger(lnode.Viewed{Self: self, Number: v.Number, Restarts: v.Restarts, First: h.first(self, v), Members: ledgerMembers(v.Members)})
+		h.ledger(lnode.Viewed{Self: self, Number: v.Number, Restarts: v.Restarts, First: h.first(self, v), Members: ledgerMembers(v)})
 		if h.over {
 			return
 		}

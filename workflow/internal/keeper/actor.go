@@ -296,7 +296,7 @@ func (a *instance) viewed(m cluster.Viewed) ledger.Viewed {
 		v.First = m.View.WasFirst(m.Self, Folder, markOf(s.Identity().Disk))
 	}
 	for _, one := range m.View.Members {
-		v.Members = append(v.Members, ledger.Member{Node: one.ID, Address: one.Control, Keeps: one.Has(Name), Folder: one.Has(Folder), Leaving: one.Leaving})
+		v.Members = append(v.Members, ledger.Member{Node: one.ID, Address: one.Control, Keeps: one.Has(Name), Folder: one.Has(Folder), Votes: slices.Contains(m.View.Voters, one.ID), Leaving: one.Leaving})
 	}
 	return v
 }
