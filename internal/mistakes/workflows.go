@@ -80,7 +80,7 @@ var inWorkflows = []Mistake{
 		"node/workflow/actor_caller.go", "a.call.Deed == ActorDo && m.Large.Object != \"\"", "false"),
 	mistake(Workflows, "an attempt writes an actor that it has not claimed",
 		"node/workflow/seat.go", "case s.writes && !s.own:", "case false:"),
-	mistake(Workflows, "an actor that an attempt has written is restored of the snapshot of before",
+	mistake(Tests, "an actor that an attempt has written is restored of the snapshot of before",
 		"node/workflow/seat.go", " && !(s.own && s.writes)", ""),
 	mistake(Tests, "each of two calls that find an actor gone restores it",
 		"node/workflow/seat.go", "case s.at != c.Actor:", "case false:"),

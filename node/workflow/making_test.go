@@ -53,8 +53,12 @@ func TestMakingAsksOneNodeAfterTheOther(t *testing.T) {
 	if got := s.Leaves(false); !slices.Equal(got, all) {
 		t.Errorf("nodes forget %+v, want %+v", got, all)
 	}
+	s.spread.turn = 0
+	if at, _ := s.Spawn("k@1").Make([]phalanx.NodeID{"a", "b", "c"}, 0).Next(); at.Node != "c" { // it has an actor, and the others lack the kind
+		t.Errorf("node %s is asked first", at.Node)
+	}
 	s.all[0].Keep()
-	if got := s.Leaves(true); !slices.Equal(got, all[:2]) {
+	if got := s.all[0].leaves(true); !slices.Equal(got, all[:2]) {
 		t.Errorf("nodes forget %+v, want %+v", got, all[:2])
 	}
 }
