@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -34,8 +35,12 @@ func (full) Look(context.Context, Ref) (phalanx.Meta, error) { return phalanx.Me
 func seatOn(s stage, writes bool) *seat {
 	l := newLife(&attempt{run: "r", path: "1"}, full{}, nil)
 	l.stage = s
-	seat := l.newSeat("k@1", "x", flow.ActorAt{Node: "d", ID: "wf/r/0/0/1.1/1", By: "wf/r/0/0/1.1/", Version: 1})
-	seat.snapshot, seat.writes = &Ref{id: "snapshot"}, writes
+	seat := l.newSeat("k@1", "x")
+	seat.snapshot = &Ref{id: "snapshot"}
+	seat.core = l.actors.Given(seat.kind, flow.ActorAt{Node: "d", ID: "wf/r/0/0/1.1/1", By: "wf/r/0/0/1.1/", Version: 1}, nil, true)
+	if writes {
+		seat.core.Write()
+	}
 	return seat
 }
 
@@ -70,8 +75,8 @@ func TestTwoCallsOfAnActorThatIsGone(t *testing.T) {
 		}
 		wait.Wait()
 		for name, err := range failed {
-			if err == nil && seat.lost == nil && done[name] != seat.at.Node {
-				t.Fatalf("call %s has succeeded on node %s, and the output holds the actor on %s", name, done[name], seat.at.Node)
+			if err == nil && seat.lost == nil && done[name] != seat.form().Node {
+				t.Fatalf("call %s has succeeded on node %s, and the output holds the actor on %s", name, done[name], seat.form().Node)
 			}
 		}
 	}
@@ -109,7 +114,7 @@ func TestReadersRestoreOnce(t *testing.T) {
 		if restored != want {
 			t.Errorf("restored %d times, want %d", restored, want)
 		}
-		gone[seat.at.Node] = true
+		gone[seat.form().Node] = true
 	}
 }
 
@@ -151,11 +156,11 @@ func TestNoNodeHasTheKind(t *testing.T) {
 			s.gate.await(t)
 			leave(t, m)
 			close(s.gate.open)
-			poll.Until(t, "an attempt that finds no node", func() bool {
+			poll.Until(t, "an attempt that asks the node without the kind", func() bool {
 				l := s.life.Load()
 				l.mu.Lock()
 				defer l.mu.Unlock()
-				return len(l.spread.lacks) > 0
+				return slices.ContainsFunc(l.actors.Leaves(false), func(a flow.ActorAt) bool { return a.Node.Name() == "a" })
 			})
 			b.join("c", Settings{Actors: Actors(s.kind)})
 			if got := result(t, r, nil); len(got) != 2 || got[0] != 10 || got[1] != 11 {

@@ -43,7 +43,7 @@ func (k ActorKind[S, I]) Spawn(c Context, name string, init I) (ActorRef, error)
 	if err := l.takeName(name); err != nil {
 		return ActorRef{}, invalid("spawn", err)
 	}
-	s := l.newSeat(k.full(), name, flow.ActorAt{})
+	s := l.newSeat(k.full(), name)
 	call := flow.ActorCall{Deed: flow.ActorMake}
 	drop, err := l.argument(ctx, k.init, init, &call)
 	if err != nil {
@@ -52,9 +52,10 @@ func (k ActorKind[S, I]) Spawn(c Context, name string, init I) (ActorRef, error)
 	}
 	defer drop()
 	l.mu.Lock()
+	s.core = l.actors.Spawn(s.kind)
 	l.seats = append(l.seats, s)
 	l.mu.Unlock()
-	if _, err := s.place(ctx, call, 1); err != nil {
+	if _, err := s.place(ctx, call); err != nil {
 		l.freeName(name)
 		return ActorRef{}, err
 	}
@@ -112,7 +113,7 @@ func (s *seat) ask(ctx context.Context, c flow.ActorCall, result codec) (any, er
 			return nil, fmt.Errorf("the answer of %s of the actor %s (%s): %w", c.Name, s.name, s.kind, err)
 		}
 		// Its node has died with the answer.
-		if err := s.replace(ctx, at, flow.ActorAnswer{End: flow.ActorGone, Why: fmt.Sprintf("the answer of %s is lost: %v", c.Name, err)}); err != nil {
+		if _, err := s.replace(ctx, flow.ActorCall{Deed: c.Deed, Actor: at}, flow.ActorAnswer{End: flow.ActorGone, Why: fmt.Sprintf("the answer of %s is lost: %v", c.Name, err)}); err != nil {
 			return nil, err
 		}
 	}

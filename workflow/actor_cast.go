@@ -90,7 +90,7 @@ func (s nodeStage) tells(e actors.Event) {
 
 func (s nodeStage) send(m any) { s.life.o.node.System().Root.Send(s.life.o.pid, m) }
 
-func (nodeStage) patience() time.Duration { return mostPlaced }
+func (nodeStage) patience() time.Duration { return flow.MakingPatience }
 
 // places implements stage: actors live where tasks run, but not where a node leaves.
 func (s nodeStage) places() []phalanx.NodeID {

@@ -46,7 +46,7 @@ func (r *runner) settle(ctx context.Context, t *Task, a *attempt, life *life, va
 	life.mu.Lock()
 	defer life.mu.Unlock()
 	for _, s := range seats {
-		s.kept = true
+		s.core.Keep()
 	}
 	return nil, false
 }
@@ -62,7 +62,7 @@ func (l *life) snapshots() (all []Ref) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range l.seats {
-		if s.kept && !s.saved.IsZero() {
+		if s.core.Kept() && !s.saved.IsZero() {
 			all = append(all, s.saved)
 		}
 	}

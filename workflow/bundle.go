@@ -223,7 +223,8 @@ func (l *life) tell(e *ended) {
 	defer l.mu.Unlock()
 	e.made, e.missing = append(l.made, e.made...), append(l.missing, e.missing...)
 	e.tried = l.tried
-	e.closed, e.read = e.closed || l.closed || l.bereft && errors.Is(e.err, phalanx.ErrLost), l.metas
+	e.closed, e.read = e.closed || l.closed || l.actors.Bereft() && errors.Is(e.err, phalanx.ErrLost), l.metas
+	note(&l.torn, l.actors.Torn())
 	e.torn, e.unsaved = inOrder(l.torn), inOrder(l.unsaved)
 	if l.sources != nil {
 		e.partly = l.sources.Partly(func(id phalanx.ObjectID) bool { _, here := l.metas[id]; return here })

@@ -61,9 +61,7 @@ type life struct {
 	given   map[flow.ActorAt]*seat // actors in arguments
 	seats   []*seat                // these, and those that the attempt has made
 	spawned map[string]bool        // names of these
-	actors  int                    // for the IDs of actors
-	spread  spread                 // where they are made
-	bereft  bool                   // an actor that it has made was lost with its node: that is no failure of the task
+	actors  *flow.Seats            // what it decides about seats
 	inner   context.Context        // of the function; nil: it has not begun
 	looked  map[Ref]bool           // objects that are there, of arguments of actors
 	larges  int                    // arguments and results of actors that were objects
@@ -76,7 +74,7 @@ func newLife(a *attempt, store objects, beat func([]byte)) *life {
 		id = a.made
 	}
 	by := flow.Prefix(a.run, a.path, a.gen, id, false)
-	return &life{by: by, spread: newSpread(by), key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]phalanx.Digest{}, tried: map[phalanx.ObjectID]bool{}, lacks: map[phalanx.ObjectID]bool{}, views: map[*storenode.View]bool{},
+	return &life{by: by, actors: flow.NewSeats(by), key: keyOf(a), prefix: prefixOf(a), a: a, store: store, beat: beat, refs: map[Ref]bool{}, names: map[string]phalanx.Digest{}, tried: map[phalanx.ObjectID]bool{}, lacks: map[phalanx.ObjectID]bool{}, views: map[*storenode.View]bool{},
 		metas: map[phalanx.ObjectID]phalanx.Meta{}}
 }
 

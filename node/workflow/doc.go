@@ -7,6 +7,7 @@
 //   - Caller has the calls of this node's clients reach the node that leads, and repeats them;
 //   - ActorCaller has the calls of this node's attempts reach the nodes on which actors live, and ActorHost answers those to the
 //     actors here, each once and only at the version that it names;
+//   - Seats decide for one attempt how it claims, restores and makes actors, and what is left of them once it has ended;
 //   - Restorer has the objects of checkpoints put again by nodes that have these;
 //   - Cut and Joiner take letters apart that are too long for one message, and put them together.
 //

@@ -31,9 +31,19 @@ func (a *attempt) finish(ev core.AttemptEnded, answer uint64) {
 			return
 		}
 		a.write(a.sits, answer, a.orLack(func() {
-			a.hold(answer, refs, func(refs []flow.Ref) {
-				a.orLack(func() { a.end(a.made(ev, answer, refs)) })()
-			})
+			hold := func() {
+				if a.over() {
+					return
+				}
+				a.hold(answer, refs, func(refs []flow.Ref) {
+					a.orLack(func() { a.end(a.made(ev, answer, refs)) })()
+				})
+			}
+			if slices.ContainsFunc(a.sits, func(s *seat) bool { return s.writes }) { // what it has written may be lost meanwhile
+				a.h.later(a.h.Upto(300*ms), hold)
+				return
+			}
+			hold()
 		}))
 	}
 }

@@ -121,6 +121,9 @@ func (h *host) carryOut(i *instance, c flow.ActorCall, end func(flow.ActorAnswer
 		switch {
 		case h.p.Refuses():
 			fails("the node is leaving")
+		case !h.calm && h.R.IntN(20) == 0:
+			h.Met("workflow: node lacks the kind of an actor")
+			end(flow.ActorAnswer{End: flow.ActorLacks, Why: "it has no such actors"})
 		case c.Large.Object == "":
 			begins(c.Bytes)
 		default:

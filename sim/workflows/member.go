@@ -174,10 +174,9 @@ type attempt struct {
 	refs   []flow.Ref                // that inputs name
 	got    map[phalanx.ObjectID]bool // of refs
 	sits   []*seat                   // actors that inputs hold
+	seats  *flow.Seats               // what is decided about these, and those that it makes; nil: it uses none yet
 	asks   map[uint64]bool           // calls to actors that have not ended
-	begun  int                       // actors that it has made or restored
 	larges int                       // objects that calls may be answered with
-	mine   []flow.ActorAt            // versions of actors that the attempt may have made
 	holds  flow.Actor                // that its output holds
 }
 
@@ -224,7 +223,7 @@ func (a *attempt) act() {
 	a.inputs(a.orLack(func() {
 		a.open()
 		a.readSome(a.orLack(func() {
-			a.sits = a.seats()
+			a.sits = a.given()
 			a.sit(a.sits, a.orLack(func() {
 				ev, answer := a.h.outside.attempt(a)
 				a.readSome(a.orLack(func() {
@@ -238,9 +237,9 @@ func (a *attempt) act() {
 // orLack goes on with then unless the attempt lacks inputs, or objects that they name.
 func (a *attempt) orLack(then func()) func() {
 	return func() {
-		if len(a.missing) > 0 {
+		if missing := a.lacking(); len(missing) > 0 {
 			a.h.Met("workflow: attempt lacks inputs")
-			a.end(core.AttemptEnded{Failed: "nobody has some inputs", Missing: a.missing, Unsaved: a.unsaved})
+			a.end(core.AttemptEnded{Failed: "nobody has some inputs", Missing: missing, Unsaved: a.unsaved})
 			return
 		}
 		then()

@@ -15,22 +15,11 @@ import (
 
 // seat is an actor that an attempt uses.
 type seat struct {
+	*flow.Seat
 	in     core.Located // the input that holds it, unless the attempt has made the actor
 	value  uint64       // of the input: the actor's state
-	given  flow.ActorAt // as the input holds it
-	at     flow.ActorAt // what the attempt uses: given, or the copy that it has restored
-	own    bool         // the attempt has made or restored it, at the version that its output has
 	state  flow.Ref     // its snapshot, if its Object is not empty
 	writes bool
-}
-
-// call returns a call to the actor of a seat.
-func (a *attempt) call(s *seat, deed flow.ActorDeed) flow.ActorCall {
-	c := flow.ActorCall{Deed: deed, Actor: s.at}
-	if s.writes && !s.own {
-		c.By = a.by()
-	}
-	return c
 }
 
 // by is the Prefix of the attempt, also of one that makes an output again.
@@ -44,9 +33,10 @@ func (a *attempt) makesOutput() bool {
 	return a.order.Kind == core.Do || a.order.Kind == core.Remake
 }
 
-// seats returns the actors that inputs hold. Undos and compensations only read them.
-func (a *attempt) seats() (all []*seat) {
+// given returns the actors that inputs hold. Undos and compensations only read them.
+func (a *attempt) given() (all []*seat) {
 	o := a.order
+	a.seats = flow.NewSeats(a.by())
 	at := map[uint32]*seat{}
 	for _, arg := range o.Of.(*messages.Job).Args {
 		l := o.Inputs[arg.N]
@@ -66,33 +56,33 @@ func (a *attempt) seats() (all []*seat) {
 			if err != nil {
 				a.h.Fail("an input of %+v: %v", o.ID, err)
 			}
-			s = &seat{in: l, value: binary.BigEndian.Uint64(b), given: actor.ActorAt, at: actor.ActorAt}
+			s = &seat{in: l, value: binary.BigEndian.Uint64(b)}
 			if i := slices.IndexFunc(refs, func(r flow.Ref) bool { return r.Object == actor.State }); i >= 0 {
 				s.state = refs[i]
 			}
+			from := flow.BlobOf(o.ID.Run, l)
+			s.Seat = a.seats.Given(actorKind, actor.ActorAt, &from, s.state.Object != "")
 			at[arg.N] = s
 			all = append(all, s)
 		}
-		s.writes = s.writes || arg.Kind != messages.InputRead && a.makesOutput()
+		if arg.Kind != messages.InputRead && a.makesOutput() {
+			s.Write()
+			s.writes = true
+		}
 	}
 	return all
 }
 
-// askActor calls an actor. The attempt ends if that fails, or if the actor's node does not answer. Otherwise then is called.
-func (a *attempt) askActor(c flow.ActorCall, then func(m flow.ActorAnswer, gone bool)) {
+// askActor calls an actor, and calls then with the answer unless the attempt has ended by then.
+func (a *attempt) askActor(c flow.ActorCall, then func(m flow.ActorAnswer)) {
 	if a.over() || a.canceled() {
 		return
 	}
 	number := uint64(0)
 	number = a.h.askActor(c, func(m flow.ActorAnswer) {
 		delete(a.asks, number)
-		switch {
-		case a.over():
-		case m.End == flow.ActorFailed || m.End == flow.ActorSilent:
-			a.h.Met("workflow: attempt fails with a call to an actor")
-			a.end(core.AttemptEnded{Failed: m.Why, Lost: a.h.p.Refuses()})
-		default:
-			then(m, m.End == flow.ActorGone || m.End == flow.ActorCrashed)
+		if !a.over() {
+			then(m)
 		}
 	})
 	a.asks[number] = true
@@ -108,11 +98,11 @@ func (a *attempt) sit(left []*seat, then func()) {
 		return
 	}
 	s, what := left[0], readState
-	if left[0].writes {
+	if s.writes {
 		what = ""
 	}
 	a.h.later(a.h.Upto(5*ms), func() {
-		a.use(s, what, nil, func(m flow.ActorAnswer, lacks bool) {
+		a.use(s, flow.ActorCall{Deed: flow.ActorDo, Name: what}, func(m flow.ActorAnswer, lacks bool) {
 			if lacks {
 				a.sit(left[1:], then)
 				return
@@ -124,7 +114,7 @@ func (a *attempt) sit(left []*seat, then func()) {
 			if s.state.Object == "" {
 				a.h.Met("workflow: actor without a snapshot used")
 			}
-			if s.at.Node != a.h.self {
+			if s.At().Node != a.h.self {
 				a.h.Met("workflow: actor of another node used")
 			}
 			a.sit(left[1:], then)
@@ -135,47 +125,83 @@ func (a *attempt) sit(left []*seat, then func()) {
 // wasRight checks that an actor had the state that the input says.
 func (a *attempt) wasRight(s *seat, m flow.ActorAnswer) {
 	if binary.BigEndian.Uint64(m.Bytes) != s.value {
-		a.h.Fail("(8) %s finds %+v in the state %x, and it was %x", a.by(), s.at, m.Bytes, s.value)
+		a.h.Fail("(8) %s finds %+v in the state %x, and it was %x", a.by(), s.At(), m.Bytes, s.value)
 	}
 }
 
-// use has an actor do something. One that is gone is restored of its snapshot first; without one the attempt lacks an input.
-func (a *attempt) use(s *seat, name string, b []byte, then func(m flow.ActorAnswer, lacks bool)) {
-	c := a.call(s, flow.ActorDo)
-	c.Name, c.Bytes = name, b
-	if c.By != "" {
-		a.mine = append(a.mine, movedBy(c))
-	}
-	if name != "" && a.h.R.IntN(4) == 0 {
+// use has an actor do something, as often as the core says. lacks says that nobody can use it any more.
+func (a *attempt) use(s *seat, c flow.ActorCall, then func(m flow.ActorAnswer, lacks bool)) {
+	call, next := s.Next(c)
+	switch {
+	case next == flow.SeatLost:
+		then(flow.ActorAnswer{}, true)
+		return
+	case next == flow.SeatCalls && c.Deed == flow.ActorDo && c.Name != "" && a.h.R.IntN(4) == 0:
 		a.larges++
-		c.Object = phalanx.ObjectID(fmt.Sprint(a.by(), ".answer", a.larges))
+		call.Object = phalanx.ObjectID(fmt.Sprint(a.by(), ".answer", a.larges))
 	}
-	a.askActor(c, func(m flow.ActorAnswer, gone bool) {
+	a.askActor(call, func(m flow.ActorAnswer) {
 		switch {
-		case m.Large.Object != "":
-			a.readAnswer(m, then)
-		case !gone:
-			then(m, false)
-		case s.state.Object == "" && m.End == flow.ActorCrashed: // no input was lost: that is a failure
-			a.h.Met("workflow: attempt fails with an actor")
-			a.end(core.AttemptEnded{Failed: m.Why})
-		case s.state.Object == "":
-			a.lacksActor(s)
-			then(m, true)
+		case next == flow.SeatClaims && m.End == flow.ActorDone:
+			a.h.versions[movedBy(call)] = a.h.versions[call.Actor]
+			a.answered(s, c, call, m, then)
+		case m.Large.Object != "" && c.Deed == flow.ActorDo:
+			a.readAnswer(m, func(m flow.ActorAnswer) { a.answered(s, c, call, m, then) })
 		default:
-			a.restore(s, func(lacks bool) {
-				if lacks {
-					then(m, true)
-					return
-				}
-				a.use(s, name, b, then)
-			})
+			a.answered(s, c, call, m, then)
 		}
 	})
 }
 
+// answered does what follows of an answer.
+func (a *attempt) answered(s *seat, c, call flow.ActorCall, m flow.ActorAnswer, then func(m flow.ActorAnswer, lacks bool)) {
+	switch s.Answered(call, m.End) {
+	case flow.SeatDone:
+		if m.End != flow.ActorDone {
+			a.fails(m)
+			return
+		}
+		then(m, false)
+	case flow.SeatAgain:
+		a.use(s, c, then)
+	case flow.SeatRestores:
+		a.restore(s, func(lacks bool) {
+			if lacks {
+				then(m, true)
+				return
+			}
+			a.use(s, c, then)
+		})
+	case flow.SeatLost:
+		if len(a.lacking()) > 0 {
+			a.h.Met("workflow: actor is gone")
+			then(m, true)
+			return
+		}
+		a.h.Met("workflow: attempt fails with an actor")
+		if a.seats.Bereft() {
+			a.h.Met("workflow: attempt loses an actor of its own")
+		}
+		a.end(core.AttemptEnded{Failed: m.Why, Lost: a.seats.Bereft()})
+	}
+}
+
+// fails ends the attempt as a call to an actor has failed.
+func (a *attempt) fails(m flow.ActorAnswer) {
+	a.h.Met("workflow: attempt fails with a call to an actor")
+	a.end(core.AttemptEnded{Failed: m.Why, Lost: a.h.p.Refuses()})
+}
+
+// lacking returns the inputs that cannot be had, or whose actors are lost.
+func (a *attempt) lacking() []core.Blob {
+	if a.seats == nil {
+		return a.missing
+	}
+	return append(slices.Clone(a.missing), a.seats.Torn()...)
+}
+
 // readAnswer reads a large answer. Until the attempt says that it has, or ends, the node of the actor keeps it.
-func (a *attempt) readAnswer(m flow.ActorAnswer, then func(m flow.ActorAnswer, lacks bool)) {
+func (a *attempt) readAnswer(m flow.ActorAnswer, then func(m flow.ActorAnswer)) {
 	a.asks[m.Number] = true
 	on := a.h.store.origin(m.Large.Object)
 	a.h.get(m.Large.Object, func(b []byte, gone bool) {
@@ -185,24 +211,21 @@ func (a *attempt) readAnswer(m flow.ActorAnswer, then func(m flow.ActorAnswer, l
 			if a.h.Member(on) && a.h.Member(a.h.self) {
 				a.h.Fail("(8) the answer %s of an actor is gone, and nobody has read it", m.Large.Object)
 			}
-			a.end(core.AttemptEnded{Failed: "nobody has the answer of an actor"})
+			delete(a.asks, m.Number)
+			a.h.unaskActor(m.Number)
+			a.h.Met("workflow: large answer of an actor lost")
+			then(flow.ActorAnswer{Number: m.Number, End: flow.ActorGone, Why: "nobody has the answer of the actor"})
 		default:
 			a.h.Met("workflow: large answer of an actor read")
 			delete(a.asks, m.Number)
 			a.h.unaskActor(m.Number)
 			m.Bytes = b
-			then(m, false)
+			then(m)
 		}
 	})
 }
 
-// lacksActor notes that nobody can use the actor of an input any more.
-func (a *attempt) lacksActor(s *seat) {
-	a.h.Met("workflow: actor is gone")
-	a.missing = append(a.missing, flow.BlobOf(a.order.ID.Run, s.in))
-}
-
-// restore makes a new actor of a snapshot. It is at the version that an attempt has made which writes it.
+// restore makes a new actor of a snapshot.
 func (a *attempt) restore(s *seat, then func(lacks bool)) {
 	var state []byte
 	a.get([]flow.Ref{s.state}, func(r flow.Ref, then func(gone bool)) {
@@ -225,64 +248,70 @@ func (a *attempt) restore(s *seat, then func(lacks bool)) {
 		if a.h.R.IntN(2) == 0 {
 			c.Bytes, c.Large = nil, s.state
 		}
-		a.begin(c, fmt.Sprint("restored", s.in.Task), s.given.Version+1, func(at flow.ActorAt) {
+		a.make(s, c, func() {
 			a.h.Met("workflow: actor restored")
-			s.at, s.own = at, true
 			then(false)
 		})
 	})
 }
 
-// mostBegun bounds how often an attempt makes or restores actors: they may end again and again.
-const mostBegun = 10
-
-// begin makes an actor on some node. Each has another name: the node of the one before may still have that.
-func (a *attempt) begin(c flow.ActorCall, name string, version uint64, then func(flow.ActorAt)) {
-	if a.begun++; a.begun > mostBegun {
-		a.end(core.AttemptEnded{Failed: "actors end again and again"})
-		return
-	}
+// make makes an actor on some node, as the core says.
+func (a *attempt) make(s *seat, c flow.ActorCall, then func()) {
 	c.Name = actorKind
-	c.Actor = flow.ActorAt{Node: a.where(), ID: flow.ActorID(a.by(), fmt.Sprint(name, ".", a.begun)), By: a.by(), Version: version}
-	a.mine = append(a.mine, c.Actor)
-	a.askActor(c, func(_ flow.ActorAnswer, gone bool) {
-		if gone {
-			a.begin(c, name, version, then)
+	m := s.Make(a.places(), flow.MakingPatience)
+	var try func()
+	try = func() {
+		if a.over() {
 			return
 		}
-		if c.Actor.Node != a.h.self {
-			a.h.Met("workflow: actor made on another node")
+		at, next := m.Next()
+		switch next {
+		case flow.MakingWaits:
+			a.h.Met("workflow: no node makes an actor for a while")
+			a.h.later(flow.MakingPause, func() {
+				m.Again(a.places())
+				try()
+			})
+			return
+		case flow.MakingSilent, flow.MakingLacks:
+			a.fails(flow.ActorAnswer{Why: "no node can make an actor"})
+			return
 		}
-		then(c.Actor)
-	})
+		c.Actor = at
+		a.askActor(c, func(answer flow.ActorAnswer) {
+			switch m.Answered(answer.End) {
+			case flow.MakingDone:
+				if at.Node != a.h.self {
+					a.h.Met("workflow: actor made on another node")
+				}
+				then()
+			case flow.MakingFailed:
+				a.fails(answer)
+			default:
+				a.h.Met("workflow: actor made on the next node")
+				try()
+			}
+		})
+	}
+	try()
+}
+
+// places returns the nodes on which an actor may be made.
+func (a *attempt) places() []phalanx.NodeID {
+	return slices.DeleteFunc(slices.Clone(a.h.view.Nodes), func(n phalanx.NodeID) bool { return slices.Contains(a.h.view.Leaving, n) })
 }
 
 const actorKind = "actor@1"
 
-// where returns the node on which the attempt makes an actor: mostly its own.
-func (a *attempt) where() phalanx.NodeID {
-	h := a.h
-	if h.R.IntN(4) > 0 {
-		return h.self
-	}
-	others := slices.DeleteFunc(slices.Clone(h.view.Nodes), func(n phalanx.NodeID) bool {
-		return n == h.self || slices.Contains(h.view.Leaving, n)
-	})
-	if len(others) == 0 {
-		return h.self
-	}
-	return others[h.R.IntN(len(others))]
-}
-
 // write gives the actors that the attempt writes their new state.
 func (a *attempt) write(left []*seat, answer uint64, then func()) {
 	switch {
-	case len(left) == 0 || len(a.missing) > 0:
+	case len(left) == 0 || len(a.lacking()) > 0:
 		then()
 	case !left[0].writes:
 		a.write(left[1:], answer, then)
 	default:
-		a.use(left[0], writeState, stateBytes(answer), func(m flow.ActorAnswer, lacks bool) {
+		a.use(left[0], flow.ActorCall{Deed: flow.ActorDo, Name: writeState, Bytes: stateBytes(answer)}, func(m flow.ActorAnswer, lacks bool) {
 			if lacks {
 				a.h.Met("workflow: actor is gone as it is written")
 			} else {
@@ -301,34 +330,33 @@ func (a *attempt) hold(answer uint64, refs []flow.Ref, then func([]flow.Ref)) {
 		return
 	}
 	with := func(s *seat) {
-		c := a.call(s, flow.ActorSave)
-		a.holds = flow.Actor{ActorAt: movedBy(c), Kind: actorKind, Name: "actor"}
-		if !job.Call.Snapshot {
+		holds := func(state phalanx.ObjectID, refs []flow.Ref) {
+			s.Keep()
+			a.holds = flow.Actor{ActorAt: s.At(), Kind: actorKind, Name: "actor", State: state}
 			then(refs)
-			return
 		}
-		c.Object = flow.StateID(a.by(), 0)
-		a.h.has.Object(a.order.ID.Run.String(), c.Object, job.Result)
-		a.askActor(c, func(m flow.ActorAnswer, gone bool) {
-			switch {
-			case !gone:
-				a.holds.State = m.Large.Object
-				then(append(refs, m.Large))
-			case s.own || s.state.Object != "" || m.End == flow.ActorCrashed:
-				a.end(core.AttemptEnded{Failed: m.Why})
-			default:
-				a.lacksActor(s)
-				then(refs)
+		a.use(s, flow.ActorCall{Deed: flow.ActorDo}, func(_ flow.ActorAnswer, lacks bool) {
+			if lacks || !job.Call.Snapshot {
+				holds("", refs)
+				return
 			}
+			id := flow.StateID(a.by(), 0)
+			a.h.has.Object(a.order.ID.Run.String(), id, job.Result)
+			a.use(s, flow.ActorCall{Deed: flow.ActorSave, Object: id}, func(m flow.ActorAnswer, lacks bool) {
+				if lacks {
+					holds("", refs)
+					return
+				}
+				holds(m.Large.Object, append(refs, m.Large))
+			})
 		})
 	}
 	if i := slices.IndexFunc(a.sits, func(s *seat) bool { return s.writes }); i >= 0 {
 		with(a.sits[i])
 		return
 	}
-	a.begin(flow.ActorCall{Deed: flow.ActorMake, Bytes: stateBytes(answer)}, "actor", 1, func(at flow.ActorAt) {
-		with(&seat{at: at, own: true})
-	})
+	s := &seat{Seat: a.seats.Spawn(actorKind)}
+	a.make(s, flow.ActorCall{Deed: flow.ActorMake, Bytes: stateBytes(answer)}, func() { with(s) })
 }
 
 // rise ends the attempt's use of actors: nobody waits for calls, and actors are discarded that its output does not hold.
@@ -337,10 +365,11 @@ func (a *attempt) rise(well bool) {
 		a.h.unaskActor(n)
 	}
 	clear(a.asks)
-	for i, at := range a.mine {
-		if !slices.Contains(a.mine[:i], at) && !(well && at == a.holds.ActorAt) {
-			a.h.askActor(flow.ActorCall{Deed: flow.ActorDiscard, Actor: at}, nil)
-		}
+	if a.seats == nil {
+		return
+	}
+	for _, at := range a.seats.Leaves(well) {
+		a.h.askActor(flow.ActorCall{Deed: flow.ActorDiscard, Actor: at}, nil)
 	}
 }
 
