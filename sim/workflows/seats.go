@@ -49,6 +49,9 @@ func (a *attempt) seats() (all []*seat) {
 	o := a.order
 	at := map[uint32]*seat{}
 	for _, arg := range o.Of.(*messages.Job).Args {
+		if !arg.OfTask() {
+			continue
+		}
 		l := o.Inputs[arg.N]
 		if id := flow.InputID(o.ID.Run, l); id != "" {
 			l.Output.Bytes = a.bytes[id]
