@@ -66,10 +66,7 @@ func (o *origin) keep(g *messages.Graph) {
 	if err != nil {
 		panic(err)
 	}
-	c := messages.GraphCall{Kind: messages.CallKeep, Deterministic: o.call.Deterministic, Effect: core.None}
-	if !o.saved {
-		c.Checkpoint = core.Off
-	}
+	c := messages.KeepCall(o.call.Deterministic, !o.saved)
 	g.Tasks = append(g.Tasks, messages.GraphTask{Call: callIn(g, c), Inputs: []messages.GraphInput{constantIn(g, form)}})
 }
 
@@ -80,6 +77,9 @@ func (o *origin) allowed(c messages.GraphCall, last bool) messages.GraphCall {
 	}
 	if c.Kind != messages.CallFunction {
 		return c
+	}
+	if c.Retries == 1 { // too many runs would fail
+		c.Retries = 0
 	}
 	if c.Version = returned; c.Expands && o.call.Version == returned {
 		c.Name, c.Expands = "f", false
@@ -180,20 +180,29 @@ func (a *attempt) keep() {
 	if err != nil {
 		h.Fail("the constant of %+v: %v", a.order.ID, err)
 	}
-	if h.p.Refuses() {
-		a.end(core.AttemptEnded{Failed: "the node is leaving", Lost: true})
-		return
-	}
 	a.open()
-	for _, r := range refs {
-		if len(h.store.holders(r.Object)) == 0 {
+	a.named.Given(refs)
+	var gone []flow.Ref
+	a.get(refs, func(r flow.Ref, then func(bool)) {
+		h.later(h.Upto(5*ms), func() {
+			is := len(h.store.holders(r.Object)) == 0
+			if gone = slices.DeleteFunc(gone, func(o flow.Ref) bool { return o.Object == r.Object }); is {
+				gone = append(gone, r)
+			}
+			then(is)
+		})
+	}, func() {
+		switch {
+		case h.p.Refuses():
+			a.end(core.AttemptEnded{Failed: "the node is leaving", Lost: true})
+		case len(gone) > 0:
 			h.Met("workflow: objects that a returned graph names are gone")
-			a.end(core.AttemptEnded{Failed: fmt.Sprintf("nobody has %s, which the run was given", r.Object)})
-			return
+			a.end(core.AttemptEnded{Failed: fmt.Sprintf("nobody has %s, which the run was given", gone[0].Object)})
+		default:
+			h.Met("workflow: objects that a returned graph names are kept")
+			a.end(a.made(core.AttemptEnded{Output: core.Output{Recorded: true}}, constantValue(b), refs))
 		}
-	}
-	h.Met("workflow: objects that a returned graph names are kept")
-	a.end(a.made(core.AttemptEnded{Output: core.Output{Recorded: true}}, constantValue(b), refs))
+	})
 }
 
 // mayBegin checks that a task of a returned graph begins once the graph is recorded. One whose parent has no checkpoint has neither
