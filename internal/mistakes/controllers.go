@@ -206,7 +206,7 @@ var inControllers = []Mistake{
 	mistake(Tests, "the ledger is given more at once than it takes",
 		"protocol/workflow/controller_rows.go", "if c.onWay+is.bytes >= mostWritten {", "if false {"),
 	mistake(Tests, "a checkpoint is lost though a disk is away that may have it",
-		"node/workflow/restorer.go", "len(w.lost) == len(w.Disks) ||", "len(w.lost) > 0 ||"),
+		"node/workflow/restorer.go", "if len(w.lost) == len(w.Disks) {", "if len(w.lost) > 0 {"),
 	mistake(Tests, "a disk that was not named says that a checkpoint is lost",
 		"node/workflow/restorer.go", "a.Lost && slices.Contains(w.Disks, a.Disk) &&", "a.Lost &&"),
 	mistake(Tests, "a lost copy of a checkpoint is not written again",

@@ -83,6 +83,11 @@ func (c *checker) tenureBegan(h *host, epoch uint64) {
 			c.note(ledger.Row{Key: key, Value: []byte(rows[key])})
 		}
 	}
+	for u := range c.grown {
+		if _, is := rows["active/"+u.String()]; is {
+			c.s.Met("workflow: controller finds a returned graph")
+		}
+	}
 	c.rows = rows
 	c.pending = slices.DeleteFunc(c.pending, func(p pending) bool { return p.epoch < epoch })
 }
@@ -148,6 +153,11 @@ func (c *checker) note(r ledger.Row) {
 			c.begun[attemptOf{u, rec.Task, rec.Gen, rec.Attempt}] = true
 		case core.Expanded:
 			c.grown[u] = append(c.grown[u], rec)
+			if w, is := rec.Work.(*core.Work); is && len(w.Parts) > 1 {
+				c.s.Met("workflow: returned graph recorded in pieces")
+			}
+		case core.Recovering:
+			c.madeAgain(u, rec.Set)
 		}
 	}
 	delete(c.partial, u)

@@ -109,8 +109,8 @@ func (o *origin) inputs(r *rand.Rand, g *messages.Graph, t *messages.GraphTask, 
 	}
 	if len(t.Inputs) == 0 || r.IntN(2) == 0 {
 		b := make([]byte, 8)
-		if r.IntN(50) == 0 { // two of them are more than a record has
-			b = make([]byte, 40<<10+r.IntN(8))
+		if o.value>>16%32 == 0 { // two of them are more than a record has
+			b = make([]byte, 40<<10)
 		}
 		binary.BigEndian.PutUint64(b, o.value+r.Uint64N(2))
 		t.Inputs = append(t.Inputs, constantIn(g, b))
@@ -235,4 +235,29 @@ func signalsOf(g *messages.Graph) (all []string) {
 		}
 	}
 	return all
+}
+
+// madeAgain notes which kinds of tasks are made again.
+func (c *checker) madeAgain(u core.UID, set []int) {
+	for _, e := range c.grown[u] {
+		for _, v := range set {
+			switch {
+			case v == e.Task:
+				c.s.Met("workflow: returned graph dropped")
+			case v >= e.First && v < e.First+len(c.graphOf(e).Tasks):
+				c.s.Met("workflow: task of a returned graph is made again")
+			}
+		}
+	}
+}
+
+// acts notes what outsiders see of a task of a returned graph.
+func (s *service) acts(o core.Order, call messages.GraphCall) {
+	switch {
+	case call.Version != returned || call.Effect == core.None:
+	case o.Kind == core.TakeBack:
+		s.Met("workflow: effect in a returned graph taken back")
+	case o.Kind == core.Do:
+		s.Met("workflow: effect in a returned graph")
+	}
 }
