@@ -151,7 +151,9 @@ type grew struct {
 func (a *attempt) grow(answer uint64, refs []flow.Ref) *core.Work {
 	h, o := a.h, a.order
 	job := o.Of.(*messages.Job)
-	refs = slices.Clone(refs)
+	if refs = slices.Clone(refs); job.Object && job.Call.Deterministic { // without checkpoints the run would be stuck if they are lost
+		refs = nil
+	}
 	slices.SortFunc(refs, func(x, y flow.Ref) int { return cmp.Compare(x.Object, y.Object) })
 	refs = slices.CompactFunc(refs, func(x, y flow.Ref) bool { return x.Object == y.Object })
 	form := origin{job.Call, !job.Object, answer, refs}.grown()
