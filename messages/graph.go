@@ -53,6 +53,20 @@ const (
 	lastGraphKind = CallKeep
 )
 
+// KeepCall returns the call of a task that keeps what a constant names, in a graph whose tasks promise to be deterministic, or to have no
+// checkpoint. Nobody makes the objects again that it has lost before its checkpoint: tasks wait for the checkpoint of one that counts as
+// deterministic too, since an effect would else begin before.
+func KeepCall(deterministic, off bool) GraphCall {
+	c := GraphCall{Kind: CallKeep, Deterministic: deterministic, Effect: workflow.None}
+	switch {
+	case off:
+		c.Checkpoint = workflow.Off
+	case deterministic:
+		c.Checkpoint = workflow.Sync
+	}
+	return c
+}
+
 // GraphTask is one task of a graph, which is named by its index.
 type GraphTask struct {
 	Call   int32        // in Calls

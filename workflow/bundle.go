@@ -217,6 +217,16 @@ func (l *life) named(in core.Located, refs []flow.Ref) {
 	l.sources.Add(in, refs)
 }
 
+// passed notes which objects a constant names.
+func (l *life) passed(refs []flow.Ref) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sources == nil {
+		l.sources = flow.NewSources(l.a.uid)
+	}
+	l.sources.Given(refs)
+}
+
 // tell says what the attempt has made, and what it lacked.
 func (l *life) tell(e *ended) {
 	l.mu.Lock()

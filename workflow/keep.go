@@ -28,10 +28,7 @@ func (p *program) keep(b []byte, refs []Ref) (in messages.GraphInput, err error)
 	}
 	v, known := p.keeps[n]
 	if !known {
-		call := messages.GraphCall{Kind: messages.CallKeep, Deterministic: p.parent.deterministic, Effect: core.None}
-		if p.parent.checkpoint == core.Off {
-			call.Checkpoint = core.Off
-		}
+		call := messages.KeepCall(p.parent.deterministic, p.parent.checkpoint == core.Off)
 		at, err := p.task(call, messages.GraphTask{Inputs: []messages.GraphInput{{Kind: messages.InputConstant, N: n}}})
 		if err != nil {
 			return in, err
@@ -42,7 +39,8 @@ func (p *program) keep(b []byte, refs []Ref) (in messages.GraphInput, err error)
 	return messages.GraphInput{Kind: messages.InputTask, N: v}, nil
 }
 
-// keep runs an attempt of a task that passes its constant on. All that the constant names is there then.
+// keep runs an attempt of a task that passes its constant on. All that the constant names is there then, and is put again if an output of the
+// run has a checkpoint of it.
 func (r *runner) keep(ctx context.Context, a *attempt) (e ended) {
 	life := newLife(a, r.store, nil)
 	defer life.end()
@@ -53,6 +51,7 @@ func (r *runner) keep(ctx context.Context, a *attempt) (e ended) {
 	if err != nil {
 		return ended{err: err, final: true}
 	}
+	life.passed(named)
 	for _, n := range named {
 		e.refs = append(e.refs, Ref{n.Object, n.Meta.Size, n.Digest})
 	}

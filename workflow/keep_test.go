@@ -1,10 +1,16 @@
 package workflow
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
+	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/internal/poll"
+	"github.com/phalanx-go/phalanx/messages"
+	flow "github.com/phalanx-go/phalanx/node/workflow"
+	core "github.com/phalanx-go/phalanx/protocol/workflow"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
 // A checkpoint has the objects that a caller passes to a run by Ref, and those that a task puts for the workflow that it returns: the run goes on
@@ -73,5 +79,49 @@ func TestAConstantWithRefsIsKeptOnce(t *testing.T) {
 	}
 	if d, err = Describe(use.Bind(Value(Ref{}), Value(Ref{}))); err != nil || len(d.Tasks) != 1 {
 		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// Tasks wait for the checkpoint of what a deterministic task passes on in the workflow that it returns: it counts as deterministic, and
+// nobody makes its objects again.
+func TestKeepsWaitForTheirCheckpoints(t *testing.T) {
+	use := Func1("use", 1, func(_ Context, r Ref) (int, error) { return 0, nil }).With(Deterministic)
+	for _, c := range []struct {
+		parent promise
+		want   core.Checkpoint
+	}{{promise{}, core.Async}, {promise{deterministic: true}, core.Sync}, {promise{deterministic: true, checkpoint: core.Off}, core.Off}} {
+		p := programOf(nil)
+		p.parent = c.parent
+		if err := p.record(use.Bind(Value(Ref{id: "r", size: 1})).node(), core.MaxTasks); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.graph.Calls[0]; got.Kind != messages.CallKeep || got.Checkpoint != c.want {
+			t.Errorf("of %+v: %+v", c.parent, got)
+		}
+	}
+}
+
+// An object that a constant names is put again of a checkpoint, whichever output of the run has it.
+func TestAKeptObjectIsPutAgain(t *testing.T) {
+	b := benchOf(t)
+	data := []byte("data")
+	r := flow.Ref{Object: "x", Meta: phalanx.Meta{Size: 4}, Digest: dataplane.DigestBytes(data)}
+	form, err := messages.MarshalBundle([]byte("constant"), []flow.Ref{r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &attempt{run: "r", path: "7", call: messages.KeepCall(false, false), args: []supply{{given: given{bytes: form}}}, made: core.Attempt{Epoch: 2, Number: 3}}
+	if e := b.keep(t.Context(), a); e.err == nil || e.final {
+		t.Errorf("nobody can put it: %+v", e)
+	}
+	a.again = func(ctx context.Context, w flow.Wish) (bool, error) {
+		if w.Object != "x" || w.Place != flow.PlaceOfRef(flow.RunOf(w.Place), r) || w.Disks != nil {
+			t.Errorf("%+v", w)
+		}
+		_, err := b.store.Put(ctx, w.Object, data, phalanx.Meta{})
+		return false, err
+	}
+	if e := b.keep(t.Context(), a); e.err != nil || e.output.Refs != 1 {
+		t.Errorf("%+v", e)
 	}
 }

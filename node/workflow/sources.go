@@ -47,6 +47,13 @@ func (s *Sources) Add(in core.Located, refs []Ref) {
 	}
 }
 
+// Given notes which objects a constant names. Outputs of the run that the attempt does not know may have checkpoints of them.
+func (s *Sources) Given(refs []Ref) {
+	for _, r := range refs {
+		s.all[r.Object] = source{ref: r, in: s.all[r.Object].in}
+	}
+}
+
 // Naming says which inputs name an object.
 type Naming struct {
 	Wish  Wish        // that has the object put again, without a number: all checkpoints of the object have one place
@@ -54,7 +61,8 @@ type Naming struct {
 	Saved []core.Blob // those with a checkpoint: they have none any more if the Wish ends with Gone
 }
 
-// Naming returns which inputs name an object, in the order in which they were added; false: none does.
+// Naming returns which inputs name an object, in the order in which they were added; false: neither an input nor a constant does. The Wish
+// for an object that only a constant names has no Disks.
 func (s *Sources) Naming(id phalanx.ObjectID) (n Naming, named bool) {
 	of, named := s.all[id]
 	if !named {

@@ -52,6 +52,23 @@ func TestSourcesOfAnObject(t *testing.T) {
 	partly([]int{4, 5, 6})
 }
 
+// An object of a constant is asked for with the disks of inputs that name it, and without one of whichever disk has it: no input is missing.
+func TestSourcesOfAConstant(t *testing.T) {
+	u := core.UID{Ledger: 1, Epoch: 2, Index: 3}
+	s := workflow.NewSources(u)
+	s.Add(core.Located{Task: 4, Disks: []string{"d"}}, []workflow.Ref{named("x")})
+	s.Given([]workflow.Ref{named("x"), named("y")})
+	if n, is := s.Naming("x"); !is || len(n.In) != 1 || !slices.Equal(n.Wish.Disks, []string{"d"}) {
+		t.Errorf("%+v", n)
+	}
+	if n, is := s.Naming("y"); !is || n.In != nil || n.Wish.Disks != nil || n.Wish.Place != workflow.PlaceOfRef(u.String(), named("y")) {
+		t.Errorf("%+v, %v", n, is)
+	}
+	if tasks := s.Partly(func(id phalanx.ObjectID) bool { return id == "x" }); tasks != nil {
+		t.Errorf("inputs %v lack a constant", tasks)
+	}
+}
+
 // A disk writes all that an output names before the output itself, the same bytes once, and nothing that it has of the run.
 func TestWritings(t *testing.T) {
 	u := core.UID{Ledger: 1, Epoch: 2, Index: 3}

@@ -153,6 +153,26 @@ func TestNumbersOfExpansionsAreUsedAgain(t *testing.T) {
 	}
 }
 
+// A graph that is larger than the one that was dropped has numbers that no other task has.
+func TestALargerGraphHasOtherNumbers(t *testing.T) {
+	h := host(t, "n nd,off; p nd,off expands < n; q nd,off expands < p; d < n q")
+	h.end("n do", Outcome{})
+	h.end("p do", Outcome{Graph: parse(t, "a nd,off")})
+	h.end("a do", Outcome{})
+	h.end("q do", Outcome{Graph: parse(t, "b nd,off")})
+	h.step(0, Gone{Task: 0})
+	h.step(0, Gone{Task: h.r.Maker(1)})
+	if v := h.r.Maker(2); !h.r.tasks[v].running.IsZero() {
+		h.step(0, Outcome{Task: v, Attempt: h.r.tasks[v].running, Failed: "canceled"})
+	}
+	delete(h.jobs, "b do")
+	h.end("n do", Outcome{})
+	h.end("p do", Outcome{Graph: parse(t, "a nd,off; b nd,off < a")})
+	if first := h.r.Maker(1) - 1; first < 6 {
+		t.Errorf("its tasks begin with the number %d", first)
+	}
+}
+
 // A run has a million tasks at most, however deep its graphs are.
 func TestBoundOfExpansions(t *testing.T) {
 	h := host(t, "p nd,off expands; q < p")

@@ -53,7 +53,10 @@ func (a *attempt) made(ev core.AttemptEnded, answer uint64, refs []flow.Ref) cor
 	h, o := a.h, a.order
 	job := o.Of.(*messages.Job)
 	var b []byte
-	if a.makesOutput() {
+	switch {
+	case a.makesOutput() && job.Call.Expands:
+		ev.Output, ev.Work = core.Output{}, a.grow(answer, refs)
+	case a.makesOutput():
 		if job.Call.Actors {
 			ev.Output, b = holding(answer, a.holds, refs)
 			if h.Alone && !h.calm && h.R.IntN(4) == 0 {

@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -26,6 +25,7 @@ type checker struct {
 	rows       map[string]string // that are durable: acknowledged, or found by a later leader
 	pending    []pending         // appends that were not acknowledged, in order
 	begun      map[attemptOf]bool
+	grown      map[core.UID][]core.Expanded // that are durable
 	partial    map[core.UID]core.Batch
 	closed     map[string]time.Duration // by id: when it was known that a run has ended
 }
@@ -43,7 +43,7 @@ type attemptOf struct {
 }
 
 func newChecker(s *service) *checker {
-	return &checker{s: s, by: map[uint64]string{}, rows: map[string]string{}, begun: map[attemptOf]bool{}, partial: map[core.UID]core.Batch{}, closed: map[string]time.Duration{}}
+	return &checker{s: s, by: map[uint64]string{}, rows: map[string]string{}, begun: map[attemptOf]bool{}, grown: map[core.UID][]core.Expanded{}, partial: map[core.UID]core.Batch{}, closed: map[string]time.Duration{}}
 }
 
 // in reports whether a row is about a key.
@@ -78,6 +78,14 @@ func (c *checker) tenureBegan(h *host, epoch uint64) {
 	for _, key := range slices.Sorted(maps.Keys(rows)) {
 		if _, is := c.rows[key]; !is && !doubtful(key) {
 			c.s.Fail("(ledger) %s begins the tenure %d with the row %s, which nobody has appended", h.p.Name(), epoch, key)
+		}
+		if rows[key] != c.rows[key] { // nobody had acknowledged it
+			c.note(ledger.Row{Key: key, Value: []byte(rows[key])})
+		}
+	}
+	for u := range c.grown {
+		if _, is := rows["active/"+u.String()]; is {
+			c.s.Met("workflow: controller finds a returned graph")
 		}
 	}
 	c.rows = rows
@@ -120,7 +128,7 @@ func (c *checker) durable(h *host, epoch uint64, rows []ledger.Row) {
 	}
 }
 
-// note takes note of the attempts whose beginning is durable.
+// note takes note of the attempts whose beginning is durable, and of the graphs that tasks have returned.
 func (c *checker) note(r ledger.Row) {
 	u, what, is := runOf(r.Key)
 	if !is || !strings.HasPrefix(what, "log/") || r.Value == nil {
@@ -139,9 +147,17 @@ func (c *checker) note(r ledger.Row) {
 	if c.partial[u] = b; next.More {
 		return
 	}
-	for _, rec := range b.Records {
-		if rec, is := rec.(core.Begun); is {
+	for _, rec := range core.Whole(b.Records) {
+		switch rec := rec.(type) {
+		case core.Begun:
 			c.begun[attemptOf{u, rec.Task, rec.Gen, rec.Attempt}] = true
+		case core.Expanded:
+			c.grown[u] = append(c.grown[u], rec)
+			if w, is := rec.Work.(*core.Work); is && len(w.Parts) > 1 {
+				c.s.Met("workflow: returned graph recorded in pieces")
+			}
+		case core.Recovering:
+			c.madeAgain(u, rec.Set)
 		}
 	}
 	delete(c.partial, u)
@@ -187,148 +203,6 @@ func (s *service) leader() *host {
 		}
 	}
 	return nil
-}
-
-// fold is what the records of a run say about a task.
-type fold struct {
-	began, ended, compensated bool
-	output                    core.Output
-	made                      core.Attempt
-}
-
-// records returns what the durable records of a run say.
-func (c *checker) records(rows map[string]string, u core.UID, tasks int) (all []fold, signals map[string]core.Signalled, closed *core.Closed) {
-	all, signals = make([]fold, tasks), map[string]core.Signalled{}
-	prefix := "run/" + u.String() + "/log/"
-	var part []core.Record
-	epoch := uint64(0)
-	for _, key := range slices.Sorted(maps.Keys(rows)) {
-		if !strings.HasPrefix(key, prefix) {
-			continue
-		}
-		v, err := messages.UnmarshalRow([]byte(rows[key]), core.MaxTasks)
-		if err != nil {
-			c.s.Fail("row %s: %v", key, err)
-		}
-		b := v.(core.Batch)
-		if b.Epoch != epoch {
-			part, epoch = nil, b.Epoch
-		}
-		if part = append(part, b.Records...); b.More {
-			continue
-		}
-		for _, rec := range part {
-			switch rec := rec.(type) {
-			case core.Begun:
-				all[rec.Task].began = true
-			case core.Ended:
-				all[rec.Task].ended, all[rec.Task].output, all[rec.Task].made = true, rec.Output, rec.Attempt
-			case core.Recovering:
-				for _, v := range rec.Set {
-					all[v].ended = false
-				}
-			case core.Signalled:
-				signals[rec.Name] = rec
-			case core.Compensated:
-				all[rec.Task].compensated = true
-			case core.Closed:
-				closed = &rec
-			}
-		}
-		part = nil
-	}
-	return all, signals, closed
-}
-
-// run checks that effects are those of one run without failures; or, if the run has gone back, those that nothing takes
-// back and what is above them.
-func (c *checker) run(rows map[string]string, r *run) {
-	all, signals, closed := c.records(rows, r.uid, len(r.graph.Tasks))
-	if closed == nil {
-		c.s.Fail("(14) run %s has a result, and its end is not recorded", r.id)
-	}
-	if (closed.Failed == "") != (r.result.Failed == "") {
-		c.s.Fail("(2) run %s ends with %q, and %q is recorded", r.id, r.result.Failed, closed.Failed)
-	}
-	for name, g := range r.signals {
-		if g.taken != "" && signals[name].ID != g.taken {
-			c.s.Fail("(2) the signal %s %q of %s was acknowledged, and %q is recorded", name, g.taken, r.id, signals[name].ID)
-		}
-	}
-	seen := c.s.outside.run(r.uid)
-	for v := range r.graph.Tasks {
-		call := r.graph.Calls[r.graph.Tasks[v].Call]
-		if call.Kind != messages.CallFunction {
-			continue
-		}
-		left, f := seen.journal[v], all[v]
-		caught := f.ended && f.output.Error != ""
-		if closed.Failed != "" {
-			stays := call.Effect == core.Idempotent || r.irreversibleBelow(v, all)
-			if len(left) > 0 && (!stays || call.Compensates && f.ended && !caught) {
-				c.s.Fail("(1) the effect of %d of %s is left, which has failed: %s", v, r.id, closed.Failed)
-			}
-			continue
-		}
-		if !f.ended {
-			c.s.Fail("(14) %d of %s has not ended, and the run has ended well", v, r.id)
-		}
-		if caught {
-			if call.Effect == core.Undo && len(left) > 0 {
-				c.s.Fail("(1) %d of %s has failed, and its effect is left", v, r.id)
-			}
-			continue
-		}
-		if call.Effect != core.None && len(left) != 1 {
-			c.s.Fail("(1) outsiders see %d effects of %d of %s: %+v", len(left), v, r.id, left)
-		}
-		inputs := c.inputs(r, v, all, signals)
-		for _, e := range left {
-			if !slices.Equal(e.inputs, inputs) || c.s.outside.values[f.output.Digest] != e.answer {
-				c.s.Fail("(1) the effect of %d of %s is %x of %x, and recorded is %x of %x", v, r.id, e.answer, e.inputs, f.output.Digest, inputs)
-			}
-		}
-		if want := hash(v, true, core.Attempt{}, inputs); call.Deterministic && c.s.outside.values[f.output.Digest] != want {
-			c.s.Fail("(1) the output of %d of %s is not that of a run without faults", v, r.id)
-		}
-	}
-}
-
-// irreversibleBelow reports whether a task that reads the output of v, or of one that does, has begun and nothing takes it back.
-func (r *run) irreversibleBelow(v int, all []fold) bool {
-	below := map[int]bool{v: true}
-	for w := v + 1; w < len(r.graph.Tasks); w++ {
-		for _, in := range r.graph.Tasks[w].Inputs {
-			if below[int(in.N)] {
-				below[w] = true
-			}
-		}
-		if below[w] && all[w].began && r.graph.Calls[r.graph.Tasks[w].Call].Effect == core.Idempotent && r.graph.Calls[r.graph.Tasks[w].Call].Kind == messages.CallFunction {
-			return true
-		}
-	}
-	return false
-}
-
-// inputs returns the values of what a task has read.
-func (c *checker) inputs(r *run, v int, all []fold, signals map[string]core.Signalled) (inputs []uint64) {
-	for _, in := range r.graph.Tasks[v].Inputs {
-		o := all[in.N].output
-		value, is := c.s.outside.values[o.Digest]
-		call := r.graph.Calls[r.graph.Tasks[in.N].Call]
-		switch {
-		case o.Error != "":
-			value = ofError
-		case call.Kind == messages.CallSleep:
-			value = ofSleep
-		case call.Kind == messages.CallEvent:
-			value = binary.BigEndian.Uint64(signals[call.Name].Bytes)
-		case !is:
-			c.s.Fail("the output of %d of %s is none that an attempt has made", in.N, r.id)
-		}
-		inputs = append(inputs, value)
-	}
-	return inputs
 }
 
 // know notes that somebody knows that a run has ended.

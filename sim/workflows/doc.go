@@ -7,12 +7,13 @@
 // by empty ones, and checkpoints change on their disk. Tasks run nothing: an attempt has outsiders see its effect (outside.go), and
 // its output is a hash of its inputs. Large outputs, and those without a checkpoint, are objects in the memory of nodes (store.go),
 // with checkpoints on disks (blobs.go). Actors are numbers on nodes (instances.go), which attempts make, read and write by letters
-// (seats.go, actors.go); some panic, and some nodes take no calls for a while.
+// (seats.go, actors.go); some panic, and some nodes take no calls for a while. Some tasks return graphs, up to two in each other, which
+// are a function of the attempt's value (expand.go).
 //
 // At its end a run of the simulation has proved that each run of a workflow has ended, that outsiders see of each task just the
 // effect that its annotations promise, that a deterministic task has the output of a run without faults, that results can be read
 // and never change, that no row that was acknowledged was lost, and that nothing is left of what was forgotten.
 //
-// Not simulated: workflows that tasks return, letters in pieces, and the store's own protocols for the objects of tasks, of which
+// Not simulated: letters in pieces, and the store's own protocols for the objects of tasks, of which
 // store.go keeps the promises.
 package workflows

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/messages"
 	flow "github.com/phalanx-go/phalanx/node/workflow"
 	core "github.com/phalanx-go/phalanx/protocol/workflow"
 )
@@ -36,7 +37,7 @@ func (h *host) rebirth(self phalanx.NodeID) {
 	if h.machine.temp {
 		disk = "" // a checkpoint that only this one had would hold its run up for as long as a disk may be away
 	}
-	h.member = flow.NewMember(core.Offer{Slots: 3, Functions: []core.Function{{Name: "f", Version: 1}, {Name: "g", Version: 1}}, Disk: disk, Again: again})
+	h.member = flow.NewMember(core.Offer{Slots: 3, Functions: functions, Disk: disk, Again: again})
 }
 
 // send sends a letter to the service of a node, which may be this one.
@@ -167,6 +168,7 @@ type attempt struct {
 	ended bool
 
 	bytes            map[phalanx.ObjectID][]byte // of inputs that are objects
+	values           []uint64                    // of the inputs
 	missing, unsaved []core.Blob                 // inputs that cannot be had
 	wished           uint64                      // the last object that was to be put again
 
@@ -194,6 +196,7 @@ func (h *host) run(o core.Order) {
 	}
 	h.Met("workflow: attempt")
 	h.tracef("attempt %+v of kind %d", o.ID, o.Kind)
+	h.check.mayBegin(o, o.Of.(*messages.Job))
 	a := &attempt{h: h, life: h.life, order: o, asks: map[uint64]bool{}}
 	h.attempts[o.ID] = a
 	takes := h.Upto(100 * ms)
@@ -218,6 +221,10 @@ func (a *attempt) cancel() {
 // act gets the inputs, has outsiders see the effect, makes the output's object, and then ends.
 func (a *attempt) act() {
 	if a.ended {
+		return
+	}
+	if a.order.Of.(*messages.Job).Call.Kind == messages.CallKeep {
+		a.keep()
 		return
 	}
 	a.inputs(a.orLack(func() {

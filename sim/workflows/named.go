@@ -118,7 +118,7 @@ func (a *attempt) readSome(then func()) {
 
 // pass looks whether the objects are there that the output passes on.
 func (a *attempt) pass(ev core.AttemptEnded, answer uint64, then func()) {
-	if ev.Failed != "" || a.order.Kind != core.Do && a.order.Kind != core.Remake {
+	if ev.Failed != "" || !a.makesOutput() || a.order.Of.(*messages.Job).Call.Expands { // a task of the graph looks
 		then()
 		return
 	}

@@ -17,6 +17,7 @@ type outside struct {
 	s      *service
 	runs   map[core.UID]*seen
 	values map[[16]byte]uint64 // of outputs, by their digests
+	same   map[string]string   // graphs that deterministic tasks have returned, by run, task and inputs
 }
 
 // seen is what outsiders see of a run.
@@ -24,6 +25,7 @@ type seen struct {
 	journal map[int][]effect     // by task: the effects that stand
 	answers map[int]effect       // of tasks whose effect nothing takes back
 	fences  map[int]core.Attempt // up to which attempts an effect is refused
+	grew    map[attemptOf]grew   // what attempts have returned instead of an output
 }
 
 type effect struct {
@@ -38,11 +40,13 @@ const (
 	ofSleep = 0
 )
 
-func newOutside(s *service) *outside { return &outside{s, map[core.UID]*seen{}, map[[16]byte]uint64{}} }
+func newOutside(s *service) *outside {
+	return &outside{s, map[core.UID]*seen{}, map[[16]byte]uint64{}, map[string]string{}}
+}
 
 func (o *outside) run(u core.UID) *seen {
 	if o.runs[u] == nil {
-		o.runs[u] = &seen{journal: map[int][]effect{}, answers: map[int]effect{}, fences: map[int]core.Attempt{}}
+		o.runs[u] = &seen{journal: map[int][]effect{}, answers: map[int]effect{}, fences: map[int]core.Attempt{}, grew: map[attemptOf]grew{}}
 	}
 	return o.runs[u]
 }
@@ -100,8 +104,13 @@ func (o *outside) attempt(a *attempt) (ev core.AttemptEnded, answer uint64) {
 	}
 	var inputs []uint64
 	for _, in := range job.Args {
-		inputs = append(inputs, get(order.Inputs[in.N]))
+		if in.OfTask() {
+			inputs = append(inputs, get(order.Inputs[in.N]))
+		} else {
+			inputs = append(inputs, constantValue(job.Constants[in.N]))
+		}
 	}
+	a.values = inputs
 	own := uint64(0)
 	if order.Output != nil {
 		own = get(*order.Output)
@@ -136,6 +145,7 @@ func (o *outside) act(a *attempt, job *messages.Job, inputs []uint64, own uint64
 	if job.Call.Effect != core.None && order.Kind == core.Do && !s.check.begun[attemptOf{u, v, order.Gen, order.ID.Attempt}] {
 		s.Fail("(9) task %d of %s has an effect before its record is durable", v, u)
 	}
+	s.acts(order, job.Call)
 	answer = hash(v, job.Call.Deterministic, order.Made, inputs)
 	s.Tracef("%s: outsiders see %+v of kind %d, inputs %x, answer %x", a.h.p.Name(), order.ID, order.Kind, inputs, answer)
 	switch {

@@ -39,6 +39,9 @@ func (a *attempt) given() (all []*seat) {
 	a.seats = flow.NewSeats(a.by())
 	at := map[uint32]*seat{}
 	for _, arg := range o.Of.(*messages.Job).Args {
+		if !arg.OfTask() {
+			continue
+		}
 		l := o.Inputs[arg.N]
 		if id := flow.InputID(o.ID.Run, l); id != "" {
 			l.Output.Bytes = a.bytes[id]

@@ -3,7 +3,9 @@ package workflows
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/phalanx-go/phalanx/internal/durable"
 	"github.com/phalanx-go/phalanx/messages"
@@ -45,7 +47,7 @@ func workFrom(form []byte) (*core.Work, error) {
 		default:
 			task.Deterministic, task.Checkpoint, task.Effect = c.Deterministic, c.Checkpoint, c.Effect
 			task.Compensates, task.Retries = c.Compensates, c.Retries
-			task.Actor, task.Snapshot = c.Actors, c.Snapshot
+			task.Expands, task.Actor, task.Snapshot = c.Expands, c.Actors, c.Snapshot
 		}
 		for _, in := range t.Inputs {
 			if in.Kind == messages.InputCaught {
@@ -56,6 +58,11 @@ func workFrom(form []byte) (*core.Work, error) {
 			}
 			if p := int(in.N); in.OfTask() && w.Graph.Tasks[p].Actor && in.Kind != messages.InputRead && !slices.Contains(task.Writes, p) {
 				task.Writes = append(task.Writes, p)
+			}
+		}
+		for _, p := range t.After {
+			if !slices.Contains(task.Reads, int(p)) {
+				task.After = append(task.After, int(p))
 			}
 		}
 		w.Graph.Tasks = append(w.Graph.Tasks, task)
@@ -75,7 +82,7 @@ func workFrom(form []byte) (*core.Work, error) {
 // randomGraph returns a workflow that core.Check accepts.
 func (s *service) randomGraph() (*messages.Graph, []byte) {
 	for {
-		g := s.someGraph()
+		g := someGraph(s.R, nil)
 		form, err := messages.MarshalGraph(g)
 		if err != nil {
 			s.Fail("%v", err)
@@ -90,18 +97,22 @@ func (s *service) randomGraph() (*messages.Graph, []byte) {
 	}
 }
 
-func (s *service) someGraph() *messages.Graph {
-	r, g := s.R, &messages.Graph{}
-	calls := map[messages.GraphCall]int32{}
+// someGraph returns a graph: that of a run, or one that an attempt returns.
+func someGraph(r *rand.Rand, by *origin) *messages.Graph {
+	g := &messages.Graph{}
 	n := 1 + r.IntN(6)
-	caught := make([]bool, n)
+	if by != nil {
+		by.keep(g)
+		n = len(g.Tasks) + 1 + r.IntN(4)
+	}
+	caught, used := make([]bool, n), make([]bool, n)
 	actors := r.IntN(3) == 0
-	for v := range n {
-		c := messages.GraphCall{Name: [...]string{"f", "g"}[r.IntN(2)], Version: 1, Deterministic: r.IntN(2) == 0, Checkpoint: core.Checkpoint(r.IntN(3)), Effect: core.Effect(r.IntN(3)), Retries: r.IntN(2) * r.IntN(4)}
+	for v := len(g.Tasks); v < n; v++ {
+		c := messages.GraphCall{Name: [...]string{"f", "g"}[r.IntN(2)], Version: ofRun, Deterministic: r.IntN(2) == 0, Checkpoint: core.Checkpoint(r.IntN(3)), Effect: core.Effect(r.IntN(3)), Retries: r.IntN(2) * r.IntN(4)}
 		c.Compensates = c.Effect != core.None && r.IntN(4) == 0
 		caught[v] = r.IntN(6) == 0
 		if actors && r.IntN(2) == 0 {
-			c.Actors, c.Snapshot, c.Deterministic, caught[v] = true, r.IntN(2) == 0, false, false
+			c.Actors, c.Snapshot, c.Deterministic = true, r.IntN(2) == 0, false
 		}
 		if c.Actors && c.Effect == core.Idempotent { // its key would make another actor
 			c.Effect, c.Compensates = core.None, false
@@ -112,31 +123,39 @@ func (s *service) someGraph() *messages.Graph {
 		switch r.IntN(12) {
 		case 0:
 			c = messages.GraphCall{Kind: messages.CallEvent, Name: string(rune('a' + r.IntN(3)))}
-			caught[v] = false
 		case 1:
-			c = messages.GraphCall{Kind: messages.CallSleep, Pause: 1 + s.Upto(500*ms)}
-			caught[v] = false
+			c = messages.GraphCall{Kind: messages.CallSleep, Pause: 1 + time.Duration(r.Int64N(int64(500*ms)))}
+		case 2, 3:
+			c = growing(c)
 		}
-		if _, known := calls[c]; !known {
-			calls[c] = int32(len(g.Calls))
-			g.Calls = append(g.Calls, c)
+		if by != nil {
+			c = by.allowed(c, v == n-1)
+			caught[v] = caught[v] && !by.call.Deterministic
 		}
-		t := messages.GraphTask{Call: calls[c]}
+		caught[v] = caught[v] && c.Kind == messages.CallFunction && !c.Actors && !c.Expands
+		t := messages.GraphTask{}
+		read := func(p int) {
+			kind := messages.InputTask
+			switch {
+			case caught[p]:
+				kind = messages.InputCaught
+			case g.Calls[g.Tasks[p].Call].Actors && r.IntN(2) == 0:
+				kind = messages.InputRead
+			}
+			used[p] = true
+			t.Inputs = append(t.Inputs, messages.GraphInput{Kind: kind, N: uint32(p)})
+		}
 		if c.Kind == messages.CallFunction {
 			for p := range v {
-				if r.IntN(2) > 0 {
-					continue
+				if r.IntN(2) == 0 {
+					read(p)
 				}
-				kind := messages.InputTask
-				switch {
-				case caught[p]:
-					kind = messages.InputCaught
-				case g.Calls[g.Tasks[p].Call].Actors && r.IntN(2) == 0:
-					kind = messages.InputRead
-				}
-				t.Inputs = append(t.Inputs, messages.GraphInput{Kind: kind, N: uint32(p)})
+			}
+			if by != nil {
+				by.inputs(r, g, &t, read, used[:v], v == n-1)
 			}
 		}
+		t.Call = callIn(g, c)
 		g.Tasks = append(g.Tasks, t)
 	}
 	return g

@@ -13,9 +13,29 @@ func TestSeeds(t *testing.T) {
 	if testing.Short() {
 		n = 60
 	}
+	met := map[string]bool{}
 	for seed := range n {
-		if r := sim.Run(sim.Config{Seed: seed, Services: []sim.Kind{Kind}, Alone: true}); r.Err != nil {
+		r := sim.Run(sim.Config{Seed: seed, Services: []sim.Kind{Kind}, Alone: true})
+		if r.Err != nil {
 			t.Fatalf("seed %d: %v", seed, r.Err)
+		}
+		for what := range r.Met {
+			met[what] = true
+		}
+	}
+	for _, what := range []string{
+		"workflow: attempt of a task of a returned graph",
+		"workflow: run ends with a returned graph",
+		"workflow: task of a returned graph returns a graph",
+		"workflow: returned graph names an object",
+		"workflow: objects that a returned graph names are kept",
+		"workflow: effect in a returned graph",
+		"workflow: effect in a returned graph taken back",
+		"workflow: controller finds a returned graph",
+		"workflow: task of a returned graph is made again",
+	} {
+		if !met[what] {
+			t.Errorf("no seed has met: %s", what)
 		}
 	}
 }

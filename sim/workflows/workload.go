@@ -76,10 +76,8 @@ func (s *service) Plan(over time.Duration, add func(time.Duration, func() string
 	for i := range 1 + s.R.IntN(5) {
 		r := &run{id: fmt.Sprint("r", i), key: fmt.Sprint("key of ", i), signals: map[string]*signal{}, forgets: s.R.IntN(5) == 0}
 		r.graph, r.form = s.randomGraph()
-		for _, c := range r.graph.Calls {
-			if c.Kind == messages.CallEvent {
-				r.signals[c.Name] = &signal{keys: [2]string{fmt.Sprintf("1%7d", s.R.IntN(1000)), fmt.Sprintf("2%7d", s.R.IntN(1000))}}
-			}
+		for _, name := range signalsOf(r.graph) {
+			r.signals[name] = &signal{keys: [2]string{fmt.Sprintf("1%7d", s.R.IntN(1000)), fmt.Sprintf("2%7d", s.R.IntN(1000))}}
 		}
 		add(s.Upto(over*2/3), func() string {
 			l.runs = append(l.runs, r)
