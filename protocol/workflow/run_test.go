@@ -73,7 +73,7 @@ type job struct {
 	d      Dispatch
 	inputs []uint64
 	from   []int32 // the tasks of inputs
-	refs   []int // tasks whose outputs it reads as well, which the one that has returned its graph has passed on
+	refs   []int   // tasks whose outputs it reads as well, which the one that has returned its graph has passed on
 	failed string
 	output uint64  // of the task, for its compensation
 	ends   bool    // it was canceled
