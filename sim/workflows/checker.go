@@ -258,6 +258,9 @@ func (c *checker) run(rows map[string]string, r *run) {
 	seen := c.s.outside.run(r.uid)
 	for v := range r.graph.Tasks {
 		call := r.graph.Calls[r.graph.Tasks[v].Call]
+		if call.Kind == messages.CallReduce && closed.Failed == "" && !all[v].ended {
+			c.s.Fail("(14) the reduce %d of %s has not ended, and the run has ended well", v, r.id)
+		}
 		if call.Kind != messages.CallFunction {
 			continue
 		}

@@ -36,7 +36,7 @@ func (h *host) rebirth(self phalanx.NodeID) {
 	if h.machine.temp {
 		disk = "" // a checkpoint that only this one had would hold its run up for as long as a disk may be away
 	}
-	h.member = flow.NewMember(core.Offer{Slots: 3, Functions: []core.Function{{Name: "f", Version: 1}, {Name: "g", Version: 1}}, Disk: disk, Again: again})
+	h.member = flow.NewMember(core.Offer{Slots: 3, Functions: []core.Function{{Name: "f", Version: 1}, {Name: "g", Version: 1}, core.Reduces}, Disk: disk, Again: again})
 }
 
 // send sends a letter to the service of a node, which may be this one.

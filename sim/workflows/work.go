@@ -58,6 +58,7 @@ func workFrom(form []byte) (*core.Work, error) {
 				task.Writes = append(task.Writes, p)
 			}
 		}
+		task.Needs = int32(g.Needs(v))
 		w.Graph.Tasks = append(w.Graph.Tasks, task)
 	}
 	at := map[core.Function]int32{}
@@ -76,6 +77,7 @@ func workFrom(form []byte) (*core.Work, error) {
 func (s *service) randomGraph() (*messages.Graph, []byte) {
 	for {
 		g := s.someGraph()
+		reduceSome(s.R, g)
 		form, err := messages.MarshalGraph(g)
 		if err != nil {
 			s.Fail("%v", err)
