@@ -40,6 +40,41 @@ type GraphCall struct {
 	Num   int           // how many inputs a reduce takes; 0: all
 }
 
+// Needs returns how many of the tasks that a task of a graph reads have to have ended before it begins; 0: all of them. A
+// reduce of some arrays begins with as many outputs as make up the arrays, beside its constants. An array whose elements come from
+// several tasks has to be there as a whole, so that a reduce with such a list needs all tasks.
+func (g *Graph) Needs(v int) int {
+	c, t := &g.Calls[g.Tasks[v].Call], &g.Tasks[v]
+	if c.Kind != CallReduce || c.Num == 0 {
+		return 0
+	}
+	reads := map[uint32]bool{}
+	needs := c.Num
+	rest, inList := t.Inputs, uint64(0) // how many of rest are in the present list
+	for ; len(rest) > 0; rest = rest[1:] {
+		in, outer := rest[0], inList == 0
+		if !outer {
+			inList--
+		}
+		switch {
+		case in.OfTask() && !outer:
+			return 0
+		case in.OfTask():
+			reads[in.N] = true
+			continue
+		case in.Kind == InputList:
+			inList += uint64(in.N)
+		}
+		if outer {
+			needs--
+		}
+	}
+	if needs = max(1, needs); needs >= len(reads) {
+		return 0
+	}
+	return needs
+}
+
 // GraphKind says what a task does.
 type GraphKind uint8
 

@@ -12,7 +12,7 @@ type Job struct {
 }
 
 // Fit makes an order fit to be sent, with the job of its task. Inputs that the task follows without reading
-// them stay behind. Recorded outputs stay in their rows, and unrecorded ones in the store, once the others have budget
+// them stay behind, and arguments that the order has no input for are left away (Graph.Needs). Recorded outputs stay in their rows, and unrecorded ones in the store, once the others have budget
 // bytes; row names the row of an output.
 func Fit(o workflow.Order, g *Graph, budget int, row func(workflow.Located) string) workflow.Order {
 	t := &g.Tasks[o.Local]
@@ -29,9 +29,13 @@ func Fit(o workflow.Order, g *Graph, budget int, row func(workflow.Located) stri
 		case in.OfTask():
 			n, known := place[int(in.N)]
 			if !known {
+				i, given := at[int(in.N)]
+				if !given { // a reduce of some of its inputs goes without it
+					continue
+				}
 				n = uint32(len(reads))
 				place[int(in.N)] = n
-				reads = append(reads, o.Inputs[at[int(in.N)]])
+				reads = append(reads, o.Inputs[i])
 			}
 			in.N = n
 		case in.Kind == InputConstant:

@@ -49,11 +49,17 @@ func TestAwaitLossAsksSeldom(t *testing.T) {
 		}
 		ctx, stop := context.WithTimeout(t.Context(), reduceMost)
 		defer stop()
-		if lost := r.awaitLoss(ctx, all); lost != nil || c.asked < 20*1000 || c.asked > 30*1000 {
+		if lost := r.awaitLoss(ctx, all, 0); lost != nil || c.asked < 20*1000 || c.asked > 30*1000 {
 			t.Errorf("in %v it has asked %d times, and %v are lost", reduceMost, c.asked, lost)
 		}
+		c.left = time.Now().Add(-time.Minute)
+		spare, stop := context.WithTimeout(t.Context(), reduceMost)
+		defer stop()
+		if lost := r.awaitLoss(spare, all, 1); lost != nil {
+			t.Errorf("%v are lost, and one is to spare", lost)
+		}
 		c.left = time.Now().Add(5 * time.Minute)
-		lost := r.awaitLoss(t.Context(), all)
+		lost := r.awaitLoss(t.Context(), all, 0)
 		if took := time.Since(c.left); !slices.Equal(lost, all[:1]) || took > 4*time.Second {
 			t.Errorf("%v after the view has changed %v are lost", took, lost)
 		}

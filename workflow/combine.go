@@ -139,12 +139,16 @@ func elementsOf(arg argument, d phalanx.DType) ([]byte, error) {
 	return nil, errors.New("no task makes such arrays")
 }
 
-// unlessInputsAreLost has the store combine arrays, and ends that once an array is lost: it returns those that are.
+// unlessInputsAreLost has the store combine arrays, and ends that once too few are left: it returns those that are lost.
 func (r *runner) unlessInputsAreLost(ctx context.Context, o storenode.Reduce) (info storenode.Info, lost []phalanx.ObjectID, err error) {
+	spare := 0
+	if o.Num > 0 {
+		spare = len(o.Sources) - o.Num
+	}
 	inner, cancel := context.WithCancelCause(ctx)
 	looked := make(chan []phalanx.ObjectID, 1)
 	go func() {
-		all := r.awaitLoss(inner, o.Sources)
+		all := r.awaitLoss(inner, o.Sources, spare)
 		if all != nil {
 			cancel(&phalanx.Error{Op: "reduce", Object: all[0], Kind: phalanx.ErrLost, Err: errLost})
 		}
@@ -169,10 +173,10 @@ func (r *runner) unlessInputsAreLost(ctx context.Context, o storenode.Reduce) (i
 	return info, lost, err
 }
 
-// awaitLoss returns those of some objects that no node has any more, once there is one; nil: the context has ended before. It
+// awaitLoss returns those of some objects that no node has any more, once there are more than spare; nil: the context has ended before. It
 // looks ever more seldom until the view changes, since an object is lost as its last node leaves: many attempts with many
 // inputs would keep the cluster busy otherwise.
-func (r *runner) awaitLoss(ctx context.Context, all []phalanx.ObjectID) (lost []phalanx.ObjectID) {
+func (r *runner) awaitLoss(ctx context.Context, all []phalanx.ObjectID, spare int) (lost []phalanx.ObjectID) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	seen, pause, next := r.sums.View().Number, lookEvery, time.Now().Add(lookEvery)
@@ -190,13 +194,14 @@ func (r *runner) awaitLoss(ctx context.Context, all []phalanx.ObjectID) (lost []
 			continue
 		}
 		next, pause = now.Add(pause), min(2*pause, lookMost)
+		lost = nil
 		for _, id := range all {
 			st, err := r.sums.Stat(ctx, id)
 			if err == nil && st.State == directory.Lost || gone(err) {
 				lost = append(lost, id)
 			}
 		}
-		if lost != nil {
+		if len(lost) > spare {
 			return lost
 		}
 	}

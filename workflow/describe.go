@@ -23,6 +23,7 @@ type TaskDescription struct {
 	Effect        string   `json:"effect,omitempty"`     // idempotent, none or undo
 	Compensates   bool     `json:"compensates,omitempty"`
 	Reads         []int    `json:"reads,omitempty"`
+	Needs         int      `json:"needs,omitempty"`    // so many of Reads have to end before it begins; 0: all of them
 	ReadOnly      []int    `json:"readOnly,omitempty"` // of Reads: their actors are only read
 	Catches       []int    `json:"catches,omitempty"`  // of Reads: their errors are caught
 	After         []int    `json:"after,omitempty"`
@@ -34,7 +35,7 @@ type TaskDescription struct {
 	State    string `json:"state,omitempty"`    // how the task stands, such as "running" or "saved"
 	Attempts int    `json:"attempts,omitempty"` // that have begun
 	Node     string `json:"node,omitempty"`     // which runs an attempt of it
-	Why      string `json:"why,omitempty"`      // its last attempt has failed, or its error was caught
+	Why      string `json:"why,omitempty"`      // its last attempt has failed, its error was caught, or it has too few inputs yet
 	Of       *int   `json:"of,omitempty"`       // the task that has returned the workflow that it is of
 }
 
@@ -88,6 +89,9 @@ func describe(g *messages.Graph) *Description {
 		}
 		for _, p := range from.After {
 			t.After = append(t.After, int(p))
+		}
+		if t.Needs = g.Needs(v); t.Needs > 0 {
+			t.Options = append([]string{fmt.Sprintf("needs %d of %d inputs", t.Needs, len(t.Reads))}, t.Options...)
 		}
 		d.Tasks[v] = t
 	}

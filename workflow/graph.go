@@ -63,7 +63,19 @@ func (s *story) stands(v int) {
 	}
 	if p.Stage == core.Unbegun && (s.progress.Cause != "" || s.progress.Over) {
 		t.State = "not begun" // and never does
+	} else if p.Stage == core.Unbegun && t.Needs > 0 {
+		t.Why = fmt.Sprintf("it has %d of the %d inputs that it needs", min(s.has(t.Reads), t.Needs), t.Needs)
 	}
+}
+
+// has returns how many of some tasks have ended.
+func (s *story) has(all []int) (n int) {
+	for _, v := range all {
+		if stage := s.stage(v); stage == core.Done || stage == core.Secured {
+			n++
+		}
+	}
+	return n
 }
 
 // stage returns the stage of a task; one that has returned a graph ends with it.

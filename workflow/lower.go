@@ -40,6 +40,7 @@ func lower(g *messages.Graph) (*core.Graph, error) {
 				t.After = append(t.After, int(p))
 			}
 		}
+		t.Needs = int32(g.Needs(v))
 		out.Tasks[v] = t
 	}
 	for v, t := range out.Tasks {

@@ -10,7 +10,10 @@ import (
 )
 
 // Reduce is a step that has the store combine the first num of some arrays that are ready, in a tree of their nodes; 0 is all of
-// them. Tasks make the arrays; all have one length. An op of the application is registered with each node (cluster.Config.Ops). The
+// them. Tasks make the arrays; all have one length. It begins when num of the arrays are there, so that tasks without effect that
+// read its output, and those with an Undo, do not wait for the slowest. An idempotent task, which is the default, does: it waits until no
+// array of the Reduce can change any more. The run ends when all tasks have ended, also those whose arrays came too late, and fails if
+// one of them fails. A Reduce waits for all arrays if the elements of one are the outputs of several tasks (All). An op of the application is registered with each node (cluster.Config.Ops). The
 // step has no effect, and is deterministic if order does not show: of all inputs, and no floats. It may have a Timeout, which is
 // else 10 minutes, a Limit and a Retry. It panics if the op does not combine such elements, or if num is no number of inputs.
 func Reduce[E cluster.Element](op phalanx.Op, num int, inputs ...Arg[[]E]) Step[[]E] {

@@ -1,7 +1,9 @@
 package workflow
 
 import (
+	"cmp"
 	"fmt"
+	"math/bits"
 	"slices"
 	"sync"
 	"testing"
@@ -77,48 +79,51 @@ func TestReduce(t *testing.T) {
 }
 
 // A node dies in the middle of a reduce: the one that runs the attempt, or one with inputs, saved or not. The reduce ends
-// all the same, with each input once.
+// all the same, with each input once: with all of them, or with as many as it is to take.
 func TestNodeDiesInAReduce(t *testing.T) {
-	for _, victim := range []int{1, 2} {
-		t.Run(fmt.Sprint("node ", victim), func(t *testing.T) {
-			reached, open := make(chan struct{}), make(chan struct{})
-			var once sync.Once
-			b := &bedOf{t: t, ops: map[phalanx.Op]cluster.CombineFunc{"slowly": func(d phalanx.DType, dst, src []byte) error {
-				once.Do(func() { close(reached) })
-				<-open
-				return combine.Combine(phalanx.Sum, d, dst, src)
-			}}}
-			const size = 50_000
-			made := Func1("made", 1, func(_ Context, v int32) ([]int32, error) { return filled(size, v), nil }).With(NoEffect)
-			b.join("disk", Settings{Dir: t.TempDir()})
-			for _, name := range []string{"a", "b"} {
-				b.join(name, Settings{Tasks: Tasks(made), Slots: 2})
-			}
-			b.allSee()
-			var in []Arg[[]int32]
-			var want int32
-			for i := range int32(8) {
-				s := made.Bind(Value(i))
-				if i%2 == 0 {
-					s = s.With(NoCheckpoint)
-				}
-				in = append(in, s)
-				want += i
-			}
-			r, err := Start(within(t), b.nodes[0], "sum", Reduce("slowly", 0, in...))
-			if err != nil {
-				t.Fatal(err)
-			}
-			select {
-			case <-reached:
-			case <-time.After(20 * time.Second):
-				t.Fatal("nothing is combined")
-			}
-			die(b.nodes[victim])
-			close(open)
-			if got := result(t, r, nil); !slices.Equal(got, filled(size, want)) {
-				t.Errorf("%d elements: %v, want %d", len(got), got[:min(3, len(got))], want)
-			}
-		})
+	for _, num := range []int{0, 6} {
+		for _, victim := range []int{1, 2} {
+			t.Run(fmt.Sprint(num, " inputs, node ", victim), func(t *testing.T) { nodeDiesInAReduce(t, num, victim) })
+		}
+	}
+}
+
+func nodeDiesInAReduce(t *testing.T, num, victim int) {
+	reached, open := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	b := &bedOf{t: t, ops: map[phalanx.Op]cluster.CombineFunc{"slowly": func(d phalanx.DType, dst, src []byte) error {
+		once.Do(func() { close(reached) })
+		<-open
+		return combine.Combine(phalanx.Sum, d, dst, src)
+	}}}
+	const size = 50_000
+	made := Func1("made", 1, func(_ Context, v int32) ([]int32, error) { return filled(size, v), nil }).With(NoEffect)
+	b.join("disk", Settings{Dir: t.TempDir()})
+	for _, name := range []string{"a", "b"} {
+		b.join(name, Settings{Tasks: Tasks(made), Slots: 2})
+	}
+	b.allSee()
+	var in []Arg[[]int32]
+	for i := range 8 {
+		s := made.Bind(Value(int32(1) << i))
+		if i%2 == 0 {
+			s = s.With(NoCheckpoint)
+		}
+		in = append(in, s)
+	}
+	r, err := Start(within(t), b.nodes[0], "sum", Reduce("slowly", num, in...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-reached:
+	case <-time.After(20 * time.Second):
+		t.Fatal("nothing is combined")
+	}
+	die(b.nodes[victim])
+	close(open)
+	got := result(t, r, nil)
+	if len(got) != size || !slices.Equal(got, filled(size, got[0])) || got[0] > 255 || bits.OnesCount8(uint8(got[0])) != cmp.Or(num, len(in)) {
+		t.Errorf("%d elements: %b", len(got), got[:min(3, len(got))])
 	}
 }

@@ -28,7 +28,8 @@ func (a *app) workflowStatus() *cobra.Command {
 ending (it has failed or was canceled, and goes back), or finished, and why; how many of
 its tasks have ended, run, or wait for a slot; functions that no member offers; and
 outputs that are lost for good. Below that it has a table of up to 40 tasks: how each stands,
-how many attempts of it have begun, the node that has it, and why its last attempt has failed.
+how many attempts of it have begun, the node that has it, and why its last attempt has failed
+or how many of its inputs a reduce has that does not need all of them.
 Tasks that have ended, and those that have not begun, come last. It may be a second old.`,
 		Example: "  phalanx workflow status order/42\n  phalanx workflow status order/42 -o json",
 		Args:    cobra.ExactArgs(1),

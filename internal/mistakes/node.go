@@ -297,5 +297,9 @@ var inNode = []Mistake{
 	mistake(Tests, "each voter that goes missing is a further loss of the majority",
 		"node/member/majority.go", "(before != nil) != m.Lost", "before != nil || m.Lost"),
 	mistake("protocol/join NotLetIn", "an incarnation asks for ever to be let in",
-		"protocol/join/core.go", "if c.now-c.entered > EnterFor {", "if false {"),
+		"protocol/join/core.go", "case c.now-c.entered > EnterFor,", "case"),
+	mistake("protocol/join Stuck", "a node asks a cluster that lets nobody in",
+		"protocol/join/core.go", "case a.Stuck != \"\":\n\t\treturn", "case false:\n\t\treturn"),
+	mistake("protocol/join Stuck", "a node waits for a cluster in whose place another one goes on",
+		"protocol/join/core.go", "a.Cluster != c.into && !c.some(", "false && !c.some("),
 }

@@ -15,7 +15,7 @@ func Check(g *Graph) (*Events, error) {
 }
 
 func check(s shape) (*Events, error) {
-	for _, rule := range []func() *CheckError{s.waiting, s.expanding, s.actors, s.deterministic, s.catches, s.compensations, s.cut} {
+	for _, rule := range []func() *CheckError{s.waiting, s.needing, s.expanding, s.actors, s.deterministic, s.catches, s.compensations, s.cut} {
 		if err := rule(); err != nil {
 			return nil, err
 		}

@@ -73,6 +73,13 @@ func TestGraphsThatAreNone(t *testing.T) {
 		{"reads what is not there", Graph{Tasks: []Task{{}, {After: []int{-1}}}}, "task 1 reads or follows task -1"},
 		{"a caught error without checkpoint", Graph{Tasks: []Task{{Name: "e", Caught: true, Checkpoint: Off}, {Reads: []int{0}}}}, "the error of e is caught and not saved"},
 		{"a compensation without output", Graph{Tasks: []Task{{Name: "pay", Effect: Undo, Compensates: true, Checkpoint: Off}, {Reads: []int{0}}}}, "pay has an undo, and a compensation that needs its output"},
+		{"more inputs than there are", Graph{Tasks: []Task{{}, {Name: "sum", Reads: []int{0}, Needs: 2, Effect: None}}}, "sum needs 2 of its 1 inputs: let"},
+		{"a number below zero", Graph{Tasks: []Task{{}, {Name: "sum", Reads: []int{0}, Needs: -1, Effect: None}}}, "sum needs -1 of its 1 inputs: let"},
+		{"an effect of some inputs", Graph{Tasks: []Task{{}, {}, {Name: "pay", Reads: []int{0, 1}, Needs: 1}}}, "pay needs 1 of its 2 inputs, and is no reduce"},
+		{"a graph of some inputs", Graph{Tasks: []Task{{}, {}, {Name: "grow", Reads: []int{0, 1}, Needs: 1, Effect: None, Expands: true}}}, "grow needs 1 of its 2 inputs, and is no reduce"},
+		{"an event of some inputs", Graph{Tasks: []Task{{}, {}, {Name: "ok", Reads: []int{0, 1}, Needs: 1, Effect: None, Event: "ok"}}}, "ok needs 1 of its 2 inputs, and is no reduce"},
+		{"an input twice", Graph{Tasks: []Task{{}, {Name: "sum", Reads: []int{0, 0}, Needs: 1, Effect: None}}}, "sum needs some of its inputs, and reads one of them twice"},
+		{"a deterministic choice", Graph{Tasks: []Task{{}, {}, {Name: "sum", Reads: []int{0, 1}, Needs: 1, Effect: None, Deterministic: true}}}, "sum is declared Deterministic, and its output shows"},
 		{"a deterministic race", Graph{Tasks: []Task{{Name: "race", Arrival: true, Deterministic: true}}}, "race is declared Deterministic, and its output shows"},
 		{"a deterministic actor", Graph{Tasks: []Task{{Name: "spawn", Actor: true, Snapshot: true, Effect: None, Deterministic: true}}}, "deterministic: spawn is declared Deterministic, and its output holds an actor, which lives at another place each time: do not"},
 	} {

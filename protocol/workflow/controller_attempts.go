@@ -87,12 +87,17 @@ func (h *hosted) prefers(v int) (m *member) {
 func (c *Controller) send(h *hosted, v int, m *member) {
 	h.unwant(v)
 	t := &h.run.tasks[v]
+	inputs := h.run.x.inputs(v)
+	if inputs == nil && h.run.x.Tasks[v].Needs > 0 {
+		c.step(h, Outcome{Task: v, Attempt: t.running, Kind: t.kind, Lost: true, Failed: "inputs were lost before it began"}, nil)
+		return
+	}
 	work, local := h.workOf(v)
 	o := Order{Epoch: c.cfg.Epoch, ID: AttemptID{h.uid, v, t.running}, Gen: t.gen, Kind: t.kind, Generation: c.cfg.Generation,
 		Made: t.running, Function: h.function(v), Attempts: t.retries, Local: local, Of: work.Of,
 		Off: !h.run.x.saves(v), Result: h.run.isResult(v)}
 	base := h.run.x.scope(v).base
-	for _, p := range h.run.x.parents(v) {
+	for _, p := range inputs {
 		o.Inputs, o.From = append(o.Inputs, h.locate(int(p))), append(o.From, int(p)-base)
 	}
 	switch t.kind {

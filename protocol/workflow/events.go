@@ -9,7 +9,7 @@ type Events struct {
 	consumers lists   // by task: who reads or follows it
 	of        []int32 // by node: its component
 	nodes     lists   // by component
-	lacks     []int32 // by component: how many required nodes of others do not hold
+	lacks     []int32 // by component: how many required nodes of others do not hold, beyond those that it can do without
 	needed    lists   // by node: the components that require it, once for each edge
 	happened  []bool  // by node: an end or a checkpoint that has happened
 	ready     []int   // tasks that may begin since the host asked last
@@ -54,6 +54,9 @@ func newEvents(s shape) (*Events, *CheckError) {
 				}
 			})
 		}
+		for v := range s.Tasks {
+			e.lacks[e.of[at(v, begin)]] -= int32(s.spare(v))
+		}
 	})
 	e.happened = make([]bool, n)
 	var free []int32
@@ -69,7 +72,9 @@ func newEvents(s shape) (*Events, *CheckError) {
 }
 
 // May reports whether a task may begin.
-func (e *Events) May(v int) bool { return e.lacks[e.of[at(v, begin)]] == 0 }
+func (e *Events) May(v int) bool {
+	return e.lacks[e.of[at(v, begin)]] <= 0 && (e.spare(v) == 0 || e.follows(v))
+}
 
 // Settled reports whether no recovery changes or drops the output of a task any more.
 func (e *Events) Settled(v int) bool { return e.lacks[e.of[at(v, settled)]] == 0 }
@@ -108,9 +113,10 @@ func (e *Events) revoke(v node) {
 	}
 }
 
-// met notes that one thing holds which a component lacked, and what follows.
+// met notes that one thing holds which a component lacked, and what follows. A task that needs some of its inputs is
+// ready again with each one more: of those before some may be lost.
 func (e *Events) met(c int32) {
-	if e.lacks[c]--; e.lacks[c] == 0 {
+	if e.lacks[c]--; e.lacks[c] <= 0 {
 		e.hold(c)
 	}
 }
@@ -125,7 +131,7 @@ func (e *Events) hold(c int32) {
 				e.ready = append(e.ready, v.task())
 			}
 			for _, d := range e.needed.of(int(v)) {
-				if e.lacks[d]--; e.lacks[d] == 0 {
+				if e.lacks[d]--; e.lacks[d] <= 0 {
 					todo = append(todo, d)
 				}
 			}
@@ -138,7 +144,7 @@ func (e *Events) lack(c int32) {
 	for todo := []int32{c}; len(todo) > 0; {
 		c := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if e.lacks[c]++; e.lacks[c] > 1 {
+		if e.lacks[c]++; e.lacks[c] != 1 { // nothing else changes
 			continue
 		}
 		for _, v := range e.nodes.of(int(c)) {

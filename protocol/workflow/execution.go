@@ -83,6 +83,9 @@ func (x *Execution) MayBegin(v int) bool {
 	if s.owner >= 0 && x.facts[s.owner]&drops != 0 { // the expansion is dropped soon
 		return false
 	}
+	if s.spare(int(x.local[v])) > 0 {
+		return x.enough(v)
+	}
 	return !slices.ContainsFunc(x.parents(v), func(p int32) bool { return !x.available(int(p)) })
 }
 
@@ -267,8 +270,10 @@ func (x *Execution) needed() (all []int) {
 		if ends {
 			continue
 		}
-		for _, p := range x.parents(v) {
-			need[p] = need[p] || !x.holds(v, int(p))
+		if s.spare(int(x.local[v])) == 0 || !x.enough(v) {
+			for _, p := range x.parents(v) {
+				need[p] = need[p] || !x.holds(v, int(p))
+			}
 		}
 		if !open[x.home[v]] && s.owner >= 0 {
 			open[x.home[v]] = true
@@ -283,7 +288,7 @@ func (x *Execution) needed() (all []int) {
 	for len(todo) > 0 {
 		w := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if seen[w] || w.n.kind() == end || w.s.lacks[w.s.of[w.n]] == 0 {
+		if seen[w] || w.n.kind() == end || w.s.lacks[w.s.of[w.n]] <= 0 {
 			continue
 		}
 		seen[w] = true
@@ -419,7 +424,9 @@ func (x *Execution) remake(v int) (all []int) {
 		if !seen[p] && !x.there(p) {
 			seen[p] = true
 			all = append(all, p)
-			inputs(p)
+			if x.Tasks[p].Needs == 0 { // else nothing makes that again, and some of its inputs may never have been made
+				inputs(p)
+			}
 		}
 	}
 	x.sort(all)

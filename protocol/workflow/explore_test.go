@@ -28,6 +28,7 @@ type condition struct {
 type explorer struct {
 	shape
 	waits          []set // what has to be saved before a task begins
+	spends         []set // and what has to have ended beside its inputs
 	before         []set // the readers of what it writes
 	parents, under []set // and descendants
 	rerun, after   bool  // a begun irreversible task was dropped for other inputs; one was below an undo
@@ -38,19 +39,36 @@ type explorer struct {
 
 func explore(g *Graph, waits func(v int) []int) *explorer {
 	x := newExplorer(g, waits)
+	x.run()
+	return x
+}
+
+func (x *explorer) run() {
 	x.push(condition{})
 	for len(x.todo) > 0 {
 		c := x.todo[len(x.todo)-1]
 		x.todo = x.todo[:len(x.todo)-1]
 		x.expand(c)
 	}
+}
+
+// spending has tasks wait until those without checkpoint have ended that have to be spent.
+func (x *explorer) spending(e *Events) *explorer {
+	for v := range x.Tasks {
+		x.spends[v] = setOf(e.spends(v))
+	}
 	return x
+}
+
+// begins reports whether an attempt of a task may begin.
+func (x *explorer) begins(v int, c condition) bool {
+	return !c.done.has(v) && !c.drops.has(v) && x.has(v, c.available()) && x.waits[v]&^(c.saved&^c.drops) == 0 && x.spends[v]&^(c.done&^c.drops) == 0 && x.before[v]&^c.done == 0
 }
 
 func newExplorer(g *Graph, waits func(v int) []int) *explorer {
 	x := &explorer{shape: shapeOf(g), seen: map[condition]bool{}}
 	n := len(g.Tasks)
-	x.waits, x.parents, x.under, x.before = make([]set, n), make([]set, n), make([]set, n), make([]set, n)
+	x.waits, x.spends, x.parents, x.under, x.before = make([]set, n), make([]set, n), make([]set, n), make([]set, n), make([]set, n)
 	for v := range n {
 		if len(x.Tasks[v].Writes) > 0 {
 			for _, r := range x.first.of(v) {
@@ -83,6 +101,24 @@ func (x *explorer) push(c condition) {
 	}
 }
 
+// has reports whether a task has the inputs that it needs, of those that there are.
+func (x *explorer) has(v int, there set) bool {
+	t := &x.Tasks[v]
+	if t.Needs == 0 {
+		return x.parents[v]&^there == 0
+	}
+	n := 0
+	for _, p := range t.Reads {
+		n += int(there >> p & 1)
+	}
+	for _, p := range t.After {
+		if !there.has(p) {
+			return false
+		}
+	}
+	return n >= int(t.Needs)
+}
+
 func (c condition) available() set { return c.done & (c.live | c.saved) &^ c.drops }
 
 func (x *explorer) expand(c condition) {
@@ -97,7 +133,7 @@ func (x *explorer) expand(c condition) {
 		if x.sink[v] {
 			results |= b
 		}
-		if c.done&b == 0 && c.drops&b == 0 && x.parents[v]&^c.available() == 0 && x.waits[v]&^(c.saved&^c.drops) == 0 && x.before[v]&^c.done == 0 {
+		if x.begins(v, c) {
 			progress = true
 			next := c
 			for _, p := range x.Tasks[v].Writes {
@@ -154,7 +190,11 @@ func (x *explorer) needed(c condition) (need set) {
 			}
 			continue
 		}
-		need |= (x.parents[v] | x.waits[v]) & c.done &^ there &^ c.drops
+		inputs := x.parents[v]
+		if x.Tasks[v].Needs > 0 && x.has(v, there) { // it can do without those that are lost
+			inputs = 0
+		}
+		need |= (inputs | x.waits[v]) & c.done &^ there &^ c.drops
 	}
 	return need
 }

@@ -22,6 +22,7 @@ type Task struct {
 	Retries       int        // how many failures in a row are repaired, and one; 0: as many as RunConfig says
 	Limit         Limit      // how many attempts of tasks with it run at once
 	Arrival       bool       // its output shows in which order inputs arrive: a reduction of floats, or of some of its inputs
+	Needs         int32      // it begins once so many of Reads have ended, and takes those that have; 0: all of them
 
 	// What does not run on a node has no effect, and its output is recorded.
 	Event string        // it waits for the signal of this name, which is its output
@@ -77,7 +78,7 @@ func (t *Task) varies() string {
 		return "is a signal"
 	case t.Actor:
 		return "holds an actor, which lives at another place each time"
-	case t.Arrival:
+	case t.Arrival || t.Needs > 0:
 		return "shows in which order its inputs arrive"
 	}
 	return ""
@@ -147,7 +148,16 @@ func (s *shape) order() {
 	})
 }
 
+// parents returns the tasks that v reads, and then those that it follows.
 func (s shape) parents(v int) []int32 { return s.edges.of(v) }
+
+// counts returns the event with which p is an input that those who read it may have.
+func (s shape) counts(p int) node {
+	if s.saves(p) && (s.Tasks[p].Checkpoint == Sync || s.Tasks[p].Caught) {
+		return at(p, saved)
+	}
+	return at(p, end)
+}
 
 // saves reports whether a task has a checkpoint: results always have, and what is recorded is saved by that.
 func (s shape) saves(v int) bool {

@@ -27,6 +27,10 @@ func parse(t testing.TB, text string) *Graph {
 					if err != nil {
 						t.Fatal(err)
 					}
+					if name == "needs" {
+						task.Needs, task.Deterministic = int32(n), false
+						continue
+					}
 					task.Limit = Limit{name, n}
 					continue
 				}

@@ -73,11 +73,7 @@ func (s shape) requires(n node, consumers lists, f func(node)) {
 func (s shape) requiresToBegin(v int, f func(node)) {
 	for _, p := range s.parents(v) {
 		p := int(p)
-		if s.saves(p) && (s.Tasks[p].Checkpoint == Sync || s.Tasks[p].Caught) {
-			f(at(p, saved))
-		} else {
-			f(at(p, end))
-		}
+		f(s.counts(p)) // for a task with Needs some of these are enough
 		if s.Tasks[v].Effect == Undo || s.Tasks[v].Compensates {
 			f(at(p, undoable))
 		}

@@ -54,7 +54,7 @@ func (s *stage) check() {
 		if caught && task.Effect == Undo && len(s.journal[v]) > 0 && !s.waived {
 			s.fail("(1) %d has failed, and its effect is left", v)
 		}
-		for i, p := range s.run.x.parents(v) { // an output is made of the outputs that there are
+		for i, p := range s.from[at(v)] { // an output is made of the outputs that there are
 			hash, ok := s.output(int(p))
 			if inputs := s.madeOf[at(v)]; ok && inputs != nil && s.run.x.facts[v]&ended != 0 && !s.run.x.expanded(v) && inputs[i+1] != hash {
 				s.fail("(1) the output of %d is made of %x, and %d is %x", v, inputs[i+1], p, hash)

@@ -212,7 +212,7 @@ func (s *stage) finish(i int, faults bool) {
 				made = t.made
 			}
 			s.memory[j.d.Task] = value{t.gen, made, answer}
-			s.madeOf[place{j.d.Task, t.gen, made}] = j.inputs
+			s.madeOf[place{j.d.Task, t.gen, made}], s.from[place{j.d.Task, t.gen, made}] = j.inputs, j.from
 		}
 		binary.BigEndian.PutUint64(o.Output.Digest[:], answer)
 		o.Output.Recorded = s.r.IntN(3) == 0
@@ -240,8 +240,11 @@ func (s *stage) expand(o *Outcome, answer uint64) bool {
 			t := &g.Tasks[v]
 			s.vary(r, t)
 			t.Name = fmt.Sprint(answer, v)
+			if len(t.Reads) > 1 && !t.waits() && r.IntN(3) == 0 {
+				needs(r, t)
+			}
 			if parent.Deterministic {
-				t.Deterministic, t.Caught = true, false
+				t.Deterministic, t.Caught, t.Needs = true, false, 0
 			}
 			if !saved {
 				t.Checkpoint, t.Effect, t.Compensates, t.Caught, t.Event, t.Sleep = Off, None, false, false, "", 0

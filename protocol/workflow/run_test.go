@@ -40,6 +40,7 @@ type stage struct {
 	lag     time.Duration         // of the ledger's clock
 	slept   map[int]time.Duration // since when a task sleeps
 	madeOf  map[place][]uint64    // the inputs of outputs
+	from    map[place][]int32     // and of which tasks
 	taken   map[string]string     // acknowledged signals: their ids, by name
 	met     map[string]int
 	loses   bool // checkpoints may be lost on all disks
@@ -71,7 +72,8 @@ type saving struct {
 type job struct {
 	d      Dispatch
 	inputs []uint64
-	refs   []int // tasks whose outputs it reads as well, which the one that has returned its graph has passed on
+	from   []int32 // the tasks of inputs
+	refs   []int   // tasks whose outputs it reads as well, which the one that has returned its graph has passed on
 	failed string
 	output uint64  // of the task, for its compensation
 	ends   bool    // it was canceled
@@ -170,7 +172,15 @@ func (s *stage) dispatch(d Dispatch) {
 	h := fnv.New64a()
 	fmt.Fprint(h, s.run.x.Tasks[d.Task].Name) // it has what its graph was made of
 	j.inputs = append(j.inputs, h.Sum64())
-	for _, p := range s.run.x.parents(d.Task) {
+	j.from = s.run.x.inputs(d.Task)
+	if t := s.run.x.Tasks[d.Task]; t.Needs > 0 {
+		if n := len(j.from) - len(t.After); n < int(t.Needs) || d.Kind != Do {
+			s.fail("%d has %d of the %d inputs that it needs, for an attempt of kind %d", d.Task, n, t.Needs, d.Kind)
+		} else if n < len(t.Reads) {
+			s.met["began with some inputs"]++
+		}
+	}
+	for _, p := range j.from {
 		hash, ok := s.output(int(p))
 		if !ok {
 			j.failed = fmt.Sprintf("the output of %d is gone", p)
@@ -216,7 +226,7 @@ func actors(r *rand.Rand, g *Graph) {
 	sink := shapeOf(g).sink
 	for p := range g.Tasks {
 		t := &g.Tasks[p]
-		if r.IntN(4) > 0 || t.waits() || t.Expands || t.Caught {
+		if r.IntN(4) > 0 || t.waits() || t.Expands || t.Caught || t.Needs > 0 {
 			continue
 		}
 		t.Actor, t.Snapshot, t.Deterministic = true, sink[p] || r.IntN(2) == 0, false
@@ -225,7 +235,7 @@ func actors(r *rand.Rand, g *Graph) {
 		}
 		t.Compensates = t.Compensates && t.Snapshot && t.Effect == Undo
 		for w := p + 1; w < len(g.Tasks); w++ {
-			if c := &g.Tasks[w]; slices.Contains(c.Reads, p) && !c.Expands && !c.waits() && r.IntN(2) == 0 {
+			if c := &g.Tasks[w]; slices.Contains(c.Reads, p) && !c.Expands && !c.waits() && c.Needs == 0 && r.IntN(2) == 0 {
 				c.Writes = append(c.Writes, p)
 				break
 			}
@@ -342,10 +352,13 @@ func newStage(t *testing.T, seed uint64, met map[string]int) *stage {
 		return nil
 	}
 	s := &stage{t: t, seed: seed, r: r, g: g, memory: map[int]value{}, disk: map[place]uint64{}, journal: map[int][]effect{}, answers: map[int]effect{}, met: met,
-		slept: map[int]time.Duration{}, madeOf: map[place][]uint64{}, taken: map[string]string{}}
+		slept: map[int]time.Duration{}, madeOf: map[place][]uint64{}, from: map[place][]int32{}, taken: map[string]string{}}
 	for v := range g.Tasks {
 		g.Tasks[v].Name = fmt.Sprint(v)
 		s.vary(r, &g.Tasks[v])
+	}
+	if seed%2 == 1 {
+		needSome(r, g)
 	}
 	if r.IntN(2) == 0 {
 		withActors(r, g)

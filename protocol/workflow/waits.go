@@ -27,6 +27,12 @@ func (e *Events) follow(v int, f func(node)) {
 		}
 		seen[n] = true
 		f(n)
+		if n == at(v, begin) && e.spare(v) > 0 { // it can do without any one of its inputs
+			for _, p := range e.Tasks[v].After {
+				todo = append(todo, e.counts(p))
+			}
+			continue
+		}
 		if n.kind() != end && n.kind() != saved {
 			e.requires(n, e.consumers, func(w node) { todo = append(todo, w) })
 		}

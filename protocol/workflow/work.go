@@ -114,7 +114,7 @@ func (w *Work) difference(recorded *Work) string {
 		case !slices.Equal(a.After, b.After):
 			return fmt.Sprintf("%s follows tasks %v, and %v in the run", name, a.After, b.After)
 		case a.Deterministic != b.Deterministic || a.Checkpoint != b.Checkpoint || a.Effect != b.Effect || a.Compensates != b.Compensates || a.Caught != b.Caught,
-			a.Retries != b.Retries, a.Limit != b.Limit, a.Event != b.Event, a.Sleep != b.Sleep, a.Expands != b.Expands, a.Actor != b.Actor, a.Snapshot != b.Snapshot, !slices.Equal(a.Writes, b.Writes):
+			a.Retries != b.Retries, a.Needs != b.Needs, a.Limit != b.Limit, a.Event != b.Event, a.Sleep != b.Sleep, a.Expands != b.Expands, a.Actor != b.Actor, a.Snapshot != b.Snapshot, !slices.Equal(a.Writes, b.Writes):
 			return name + " has other annotations than in the run"
 		case w.constants(v) != recorded.constants(v):
 			return name + " has other constants than in the run"

@@ -128,6 +128,11 @@ func (w *world) act(n *machine, o Order, inputs []uint64, own uint64) (answer ui
 	if t.Effect != None && o.Kind == Do && !w.begun[attemptOf{o.ID.Run, v, o.Gen, o.ID.Attempt}] {
 		w.fail("(9) task %d of %s has an effect before its record is durable", v, o.ID.Run)
 	}
+	if n := len(o.Inputs) - len(t.After); t.Needs > 0 && (n < int(t.Needs) || o.Kind != Do) {
+		w.fail("%d of %s has %d of the %d inputs that it needs, for an attempt of kind %d", v, o.ID.Run, n, t.Needs, o.Kind)
+	} else if n < len(t.Reads) {
+		w.met["some of the inputs"]++
+	}
 	answer = w.hash(o, t.Deterministic, inputs)
 	switch {
 	case o.Kind == TakeBack:

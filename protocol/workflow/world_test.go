@@ -162,6 +162,9 @@ func (w *world) want(id string) {
 		for v := range g.Tasks {
 			w.vary(w.r, &g.Tasks[v])
 		}
+		if w.r.IntN(2) == 0 {
+			needSome(w.r, g)
+		}
 		if _, err := Check(g); err == nil {
 			w.runs[id] = &client{id: id, g: g, work: workOf(g, w.r.IntN(3))}
 			return
@@ -202,8 +205,11 @@ func (w *world) returned(parent *Task, off bool, answer uint64) *Work {
 			t := &g.Tasks[v]
 			w.vary(r, t)
 			t.Expands = t.Expands && r.IntN(2) == 0
+			if len(t.Reads) > 1 && !t.waits() && r.IntN(3) == 0 {
+				needs(r, t)
+			}
 			if parent.Deterministic {
-				t.Deterministic, t.Caught = true, false
+				t.Deterministic, t.Caught, t.Needs = true, false, 0
 			}
 			if off {
 				t.Checkpoint, t.Effect, t.Compensates, t.Caught, t.Event, t.Sleep = Off, None, false, false, "", 0

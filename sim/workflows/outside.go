@@ -146,6 +146,7 @@ func (o *outside) act(a *attempt, job *messages.Job, inputs []uint64, own uint64
 		s.Fail("(9) task %d of %s has an effect before its record is durable", v, u)
 	}
 	s.acts(order, job.Call)
+	s.reduces(order, job)
 	answer = hash(v, job.Call.Deterministic, order.Made, inputs)
 	s.Tracef("%s: outsiders see %+v of kind %d, inputs %x, answer %x", a.h.p.Name(), order.ID, order.Kind, inputs, answer)
 	switch {

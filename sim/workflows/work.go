@@ -65,6 +65,7 @@ func workFrom(form []byte) (*core.Work, error) {
 				task.After = append(task.After, int(p))
 			}
 		}
+		task.Needs = int32(g.Needs(v))
 		w.Graph.Tasks = append(w.Graph.Tasks, task)
 	}
 	at := map[core.Function]int32{}
@@ -83,6 +84,7 @@ func workFrom(form []byte) (*core.Work, error) {
 func (s *service) randomGraph() (*messages.Graph, []byte) {
 	for {
 		g := someGraph(s.R, nil)
+		reduceSome(s.R, g)
 		form, err := messages.MarshalGraph(g)
 		if err != nil {
 			s.Fail("%v", err)
