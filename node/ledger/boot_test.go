@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/phalanx-go/phalanx"
 	node "github.com/phalanx-go/phalanx/node/ledger"
 )
 
@@ -391,6 +392,41 @@ func TestNodeAloneBeginsTheClusterOnce(t *testing.T) {
 	w.run(20 * time.Second)
 	if len(w.begun) != 2 || !w.together(1) {
 		t.Errorf("it has begun %d clusters", len(w.begun))
+	}
+}
+
+// A view is lost when the voters whose processes may live are no majority, and not before.
+func TestViewIsLostWithItsMajority(t *testing.T) {
+	for _, voters := range []int{2, 3, 4, 5} {
+		c, err := node.New(node.Config{Name: "a", Address: "a:1", Host: "h", Disk: 1, Ledger: 7, Opened: 1, Run: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := node.Viewed{Self: "a#1", Number: 1}
+		for i := range 6 {
+			name := string(rune('a' + i))
+			v.Members = append(v.Members, node.Member{Node: phalanx.NodeID(name + "#1"), Address: name + ":1", Keeps: true, Votes: i < voters})
+		}
+		now := time.Second
+		c.Step(0, v)
+		c.Step(now, node.Leased{Until: 2 * time.Second})
+		now = time.Minute
+		c.Step(now, node.NoLease{})
+		lost := func() (says bool) {
+			for _, e := range c.Step(now, node.Heard{Hello: node.Hello{Asks: true, Address: "x:1", Ledger: 7}}) {
+				if e, is := e.(node.Say); is && e.To == "x:1" {
+					says = e.Hello.Lost
+				}
+			}
+			return says
+		}
+		c.Step(now, node.NotListening{Address: "f:1"}) // it does not vote
+		for gone := 1; gone < voters; gone++ {
+			c.Step(now, node.NotListening{Address: string(rune('a'+gone)) + ":1"})
+			if want := 2*(voters-gone) <= voters; lost() != want {
+				t.Errorf("with %d of %d voters gone the view is lost: %v", gone, voters, !want)
+			}
+		}
 	}
 }
 

@@ -145,6 +145,10 @@ func TestBoot(t *testing.T) {
 			{3900 * ms, NotListening{"b"}, ""}, {3900 * ms, heard("c", true, 2), "Join{Address:c Number:2}"}, {4 * s, heard("c", false, 2), ""}, {5 * s, NotListening{"b"}, ""}, {5 * s, heard("c", false, 2), ""},
 			{6 * s, NotListening{"b"}, ""}, {6 * s, heard("c", false, 2), ""}, {6100 * ms, Lease{true, 2}, ""},
 		},
+		"its own view has had a lease since": {
+			{0, Lease{true, 2}, ""}, {1 * s, Leads{Record{2, "a", ""}}, ""}, {2 * s, Lease{false, 2}, ""}, {3 * s, NotListening{"b"}, ""}, {3 * s, ViewLost{}, ""}, {3500 * ms, Lease{true, 2}, ""},
+			{4 * s, Lease{false, 2}, ""}, {5 * s, NotListening{"b"}, ""}, {5 * s, NotListening{"c"}, ""}, {6 * s, NotListening{"b"}, ""}, {6 * s, NotListening{"c"}, ""}, {6500 * ms, BootTick{}, ""},
+		},
 		"the recorded node is quiet, too": {
 			{0, BootTick{}, ""}, {0, NotListening{"b"}, ""}, {0, NotListening{"c"}, ""}, {0, Leads{Record{5, "d", "d"}}, ""}, {1 * s, NotListening{"b"}, ""},
 			{1 * s, NotListening{"c"}, ""}, {1 * s, NotListening{"d"}, ""}, {1900 * ms, NotListening{"b"}, ""}, {1900 * ms, NotListening{"c"}, ""},
@@ -220,6 +224,36 @@ func TestBootJoining(t *testing.T) {
 	b.Step(10*time.Second, BootTick{})
 	if got := b.Standing(); got != (Standing{}) {
 		t.Errorf("after 10 s: %+v", got)
+	}
+	b.Step(11*time.Second, Heard{"b", Standing{InCluster: true, Number: 1}})
+	b.Step(12*time.Second, Heard{"b", Standing{Number: 1, Lost: true}})
+	if got := b.Standing(); got != (Standing{}) {
+		t.Errorf("of a cluster that is lost: %+v", got)
+	}
+}
+
+// The process that was at an address has ended if another one answers, which was in no view, or none listens.
+func TestBootEndedProcesses(t *testing.T) {
+	for name, c := range map[string]struct {
+		ev   BootEvent
+		want bool
+	}{
+		"none listens":                     {NotListening{"b"}, true},
+		"one that was in no view":          {Heard{"b", Standing{}}, true},
+		"one that joins its first":         {Heard{"b", Standing{Joining: true}}, true},
+		"one that was in a view":           {Heard{"b", Standing{Number: 2}}, false},
+		"one whose view is lost":           {Heard{"b", Standing{Number: 2, Lost: true}}, false},
+		"one that is in its first":         {Heard{"b", Standing{InCluster: true}}, false},
+		"an address that nobody has asked": {NotListening{"x"}, false},
+	} {
+		b := NewBoot(BootConfig{Node: "a", Addresses: []string{"b"}})
+		b.Step(10*time.Second, c.ev)
+		if got := b.Ended("b") || b.Ended("x"); got != c.want {
+			t.Errorf("%s: ended is %v", name, got)
+		}
+		if b.Step(11001*time.Millisecond, BootTick{}); b.Ended("b") {
+			t.Errorf("%s: an old answer counts", name)
+		}
 	}
 }
 
