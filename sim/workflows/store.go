@@ -38,9 +38,9 @@ func (o *store) holders(id phalanx.ObjectID) (all []*host) {
 		return nil
 	}
 	if o.all[id].inline {
-		for _, p := range o.s.Live() {
-			if h := o.s.hosts[p]; h.self != "" && o.s.Member(h.self) {
-				all = append(all, h)
+		for _, m := range o.s.View().Members {
+			if p := o.s.Find(m.ID); p != nil && !p.Dead {
+				all = append(all, o.s.hosts[p])
 			}
 		}
 		return all
