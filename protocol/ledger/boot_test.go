@@ -145,6 +145,11 @@ func TestBoot(t *testing.T) {
 			{3900 * ms, NotListening{"b"}, ""}, {3900 * ms, heard("c", true, 2), "Join{Address:c Number:2}"}, {4 * s, heard("c", false, 2), ""}, {5 * s, NotListening{"b"}, ""}, {5 * s, heard("c", false, 2), ""},
 			{6 * s, NotListening{"b"}, ""}, {6 * s, heard("c", false, 2), ""}, {6100 * ms, Lease{true, 2}, ""},
 		},
+		"a member hears that its view is lost while it holds a lease of it": {
+			{0, Lease{true, 2}, ""}, {1 * s, Leads{Record{2, "a", ""}}, ""}, {2 * s, Heard{"d", Standing{Number: 2, Lost: true}}, ""}, {60 * s, Lease{false, 2}, ""}, {60 * s, heard("b", false, 2), ""},
+			{60 * s, heard("c", false, 2), ""}, {60900 * ms, heard("b", false, 2), ""}, {60900 * ms, heard("c", false, 2), ""}, {61500 * ms, heard("b", false, 2), ""}, {61500 * ms, heard("c", false, 2), ""},
+			{62 * s, Lease{true, 2}, ""},
+		},
 		"the recorded node is quiet, too": {
 			{0, BootTick{}, ""}, {0, NotListening{"b"}, ""}, {0, NotListening{"c"}, ""}, {0, Leads{Record{5, "d", "d"}}, ""}, {1 * s, NotListening{"b"}, ""},
 			{1 * s, NotListening{"c"}, ""}, {1 * s, NotListening{"d"}, ""}, {1900 * ms, NotListening{"b"}, ""}, {1900 * ms, NotListening{"c"}, ""},
