@@ -272,7 +272,7 @@ func (b *Boot) heard(ev Heard) {
 	switch {
 	case ev.InCluster && ev.Number <= b.lost:
 		b.lost = 0 // it is not
-	case ev.Lost && !ev.InCluster:
+	case ev.Lost && !ev.InCluster && ev.Number > b.own: // a member judges for itself: another one may know an earlier view of that number, with other voters
 		b.loses(ev.Number)
 	}
 	if ev.Number == 0 && !ev.InCluster {
