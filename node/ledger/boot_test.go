@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/phalanx-go/phalanx"
+
 	node "github.com/phalanx-go/phalanx/node/ledger"
 )
 
@@ -428,5 +430,45 @@ func TestNodeSaysThatItJoins(t *testing.T) {
 	c.Step(time.Second, node.Heard{Hello: node.Hello{Address: "b:1", Ledger: 7, InCluster: true, Boot: 2}})
 	if !said() {
 		t.Error("it does not say that it joins")
+	}
+}
+
+// An address that has refused connections for a moment, and whose process then says that it is in the view, has not lost that process.
+func TestAVoterThatAnswersAgainHasNotEnded(t *testing.T) {
+	c, err := node.New(node.Config{Name: "a", Address: "a:1", Host: "h", Disk: 1, Ledger: 7, Opened: 1, Run: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := node.Viewed{Self: "a#1", Number: 1}
+	for _, n := range []phalanx.NodeID{"a#1", "b#1", "c#1"} {
+		view.Members = append(view.Members, node.Member{Node: n, Address: n.Name() + ":1", Keeps: true, Votes: true})
+	}
+	lost := func(at time.Duration, ev node.Event) (says bool) {
+		for _, e := range append(c.Step(at, ev), c.Step(at, node.Heard{Hello: node.Hello{Asks: true, Address: "d:1", Ledger: 7}})...) {
+			if e, ok := e.(node.Say); ok && e.To == "d:1" {
+				says = e.Hello.Lost
+			}
+		}
+		return says
+	}
+	in := node.Hello{Address: "b:1", Ledger: 7, Boot: 1}
+	c.Step(0, view)
+	c.Step(time.Second, node.Leased{Until: 2 * time.Second})
+	for i, s := range []struct {
+		at   time.Duration
+		ev   node.Event
+		lost bool
+	}{
+		{4900 * time.Millisecond, node.NotListening{Address: "b:1"}, false},
+		{5000 * time.Millisecond, node.Heard{Hello: in}, false},
+		{5100 * time.Millisecond, node.NotListening{Address: "c:1"}, false},
+		{5200 * time.Millisecond, node.NoLease{}, false}, // of the three only c has ended
+		{5300 * time.Millisecond, node.NotListening{Address: "b:1"}, true},
+		{5400 * time.Millisecond, node.Heard{Hello: in}, false},
+		{5500 * time.Millisecond, node.NotListening{Address: "b:1"}, true},
+	} {
+		if says := lost(s.at, s.ev); says != s.lost {
+			t.Errorf("step %d: it says that its view is lost: %v", i, says)
+		}
 	}
 }
