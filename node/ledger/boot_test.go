@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-
 	node "github.com/phalanx-go/phalanx/node/ledger"
 )
 

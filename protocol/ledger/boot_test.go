@@ -136,7 +136,7 @@ func TestBoot(t *testing.T) {
 			{1900*ms - 1, BootTick{}, ""}, {1900 * ms, BootTick{}, "RecordBoot{Record:{Number:4 Node:a Address:}}"},
 		},
 		"its own view is lost": {
-			{0, Lease{true, 2}, ""}, {1 * s, Leads{Record{2, "a", ""}}, ""}, {2 * s, Lease{false, 2}, ""}, {3 * s, NotListening{"b"}, ""}, {3 * s, Heard{"c", Standing{Joining: true}}, ""},
+			{0, Lease{true, 2}, ""}, {1 * s, Leads{Record{2, "a", ""}}, ""}, {2 * s, Lease{false, 2}, ""}, {3 * s, NotListening{"b"}, ""}, {3 * s, Heard{"c", Standing{Joining: true, Number: 2}}, ""},
 			{3 * s, ViewLost{}, ""}, {3500 * ms, NotListening{"b"}, ""}, {3500 * ms, heard("c", false, 2), ""}, {4500*ms - 1, NotListening{"b"}, ""}, {4500*ms - 1, heard("c", false, 2), ""},
 			{4500 * ms, BootTick{}, "RecordBoot{Record:{Number:3 Node:a Address:}}"}, {5 * s, Recorded{3}, "BootView{Number:3}"},
 		},
@@ -149,6 +149,10 @@ func TestBoot(t *testing.T) {
 			{0, Lease{true, 2}, ""}, {1 * s, Leads{Record{2, "a", ""}}, ""}, {2 * s, Heard{"d", Standing{Number: 2, Lost: true}}, ""}, {60 * s, Lease{false, 2}, ""}, {60 * s, heard("b", false, 2), ""},
 			{60 * s, heard("c", false, 2), ""}, {60900 * ms, heard("b", false, 2), ""}, {60900 * ms, heard("c", false, 2), ""}, {61500 * ms, heard("b", false, 2), ""}, {61500 * ms, heard("c", false, 2), ""},
 			{62 * s, Lease{true, 2}, ""},
+		},
+		"a voter that seemed to have ended has not": {
+			{0, Lease{true, 2}, ""}, {1 * s, Leads{Record{2, "a", ""}}, ""}, {2 * s, Lease{false, 2}, ""}, {3 * s, NotListening{"b"}, ""}, {3 * s, NotListening{"c"}, ""}, {3 * s, ViewLost{}, ""},
+			{3500 * ms, heard("b", false, 2), ""}, {3500 * ms, heard("c", false, 2), ""}, {4500 * ms, heard("b", false, 2), ""}, {4500 * ms, heard("c", false, 2), ""}, {5 * s, BootTick{}, ""}, {6 * s, Lease{true, 2}, ""},
 		},
 		"the recorded node is quiet, too": {
 			{0, BootTick{}, ""}, {0, NotListening{"b"}, ""}, {0, NotListening{"c"}, ""}, {0, Leads{Record{5, "d", "d"}}, ""}, {1 * s, NotListening{"b"}, ""},
@@ -498,9 +502,11 @@ func (w *bootWorld) lose() {
 				live--
 			}
 		}
-		if n.up && n.view > n.lost && !n.held && 2*live <= len(members) {
-			n.lost = n.view
-			w.lost++
+		if n.up && n.view > 0 && !n.held && 2*live <= len(members) {
+			if n.view > n.lost {
+				n.lost = n.view
+				w.lost++
+			}
 			w.step(n, ViewLost{})
 		}
 	}

@@ -43,6 +43,15 @@ func (b *Boot) noteEnded(address string) {
 	}
 }
 
+// noteGoesOn is told that the process at an address is in a view. Where it is the own one, an address that seemed to have lost a voter has it: another process
+// has answered for it, or its host has refused connections for a moment.
+func (b *Boot) noteGoesOn(ev Heard) {
+	if _, ended := b.gone[ev.Address]; ended && ev.Number == b.own && b.own <= b.lost {
+		b.lost = 0
+	}
+	delete(b.gone, ev.Address)
+}
+
 // Ended reports whether the process that was at an address has ended, as far as is known now.
 func (b *Boot) Ended(address string) bool {
 	last, ok := b.gone[address]
