@@ -154,6 +154,11 @@ func TestBoot(t *testing.T) {
 			{0, Lease{true, 2}, ""}, {1 * s, Leads{Record{2, "a", ""}}, ""}, {2 * s, Lease{false, 2}, ""}, {3 * s, NotListening{"b"}, ""}, {3 * s, NotListening{"c"}, ""}, {3 * s, ViewLost{}, ""},
 			{3500 * ms, heard("b", false, 2), ""}, {3500 * ms, heard("c", false, 2), ""}, {4500 * ms, heard("b", false, 2), ""}, {4500 * ms, heard("c", false, 2), ""}, {5 * s, BootTick{}, ""}, {6 * s, Lease{true, 2}, ""},
 		},
+		"its own view is lost once all are quiet": {
+			{0, Lease{true, 2}, ""}, {1 * s, Leads{Record{2, "a", ""}}, ""}, {2 * s, Lease{false, 2}, ""}, {3 * s, NotListening{"b"}, ""}, {3 * s, NotListening{"c"}, ""}, {3900 * ms, NotListening{"b"}, ""},
+			{3900 * ms, NotListening{"c"}, ""}, {3900 * ms, ViewLost{}, ""}, {4800 * ms, NotListening{"b"}, ""}, {4800 * ms, NotListening{"c"}, ""}, {4900*ms - 1, BootTick{}, ""},
+			{4900 * ms, BootTick{}, "RecordBoot{Record:{Number:3 Node:a Address:}}"},
+		},
 		"the recorded node is quiet, too": {
 			{0, BootTick{}, ""}, {0, NotListening{"b"}, ""}, {0, NotListening{"c"}, ""}, {0, Leads{Record{5, "d", "d"}}, ""}, {1 * s, NotListening{"b"}, ""},
 			{1 * s, NotListening{"c"}, ""}, {1 * s, NotListening{"d"}, ""}, {1900 * ms, NotListening{"b"}, ""}, {1900 * ms, NotListening{"c"}, ""},
@@ -251,6 +256,16 @@ func TestBootQuietOfTooManyAddresses(t *testing.T) {
 		if boots != want {
 			t.Errorf("with %d addresses it boots: %v", n, boots)
 		}
+	}
+}
+
+// A node that holds a lease says nothing of a later view's loss.
+func TestALeaseIsNotLost(t *testing.T) {
+	b := NewBoot(BootConfig{Node: "a", Addresses: []string{"b"}})
+	b.Step(0, Lease{true, 2})
+	b.Step(time.Second, Heard{"b", Standing{Number: 3, Lost: true}})
+	if s := b.Standing(); s.Lost || !s.InCluster {
+		t.Errorf("it says %+v", s)
 	}
 }
 
