@@ -299,7 +299,9 @@ var inNode = []Mistake{
 	mistake("protocol/join NotLetIn", "an incarnation asks for ever to be let in",
 		"protocol/join/core.go", "case c.now-c.entered > EnterFor,", "case"),
 	mistake("protocol/join Stuck", "a node asks a cluster that lets nobody in",
-		"protocol/join/core.go", "case a.Stuck != \"\":\n\t\treturn", "case false:\n\t\treturn"),
+		"protocol/join/core.go", "case a.Stuck != \"\" && (!c.waited || c.some(goesOn)):", "case false && c.some(goesOn):"),
+	mistake("protocol/join Stuck", "a node whose only seed is cut off from its cluster stays out",
+		"protocol/join/core.go", "(!c.waited || c.some(goesOn))", "(true || c.some(goesOn))"),
 	mistake("protocol/join Stuck", "a node waits for a cluster in whose place another one goes on",
 		"protocol/join/core.go", "a.Cluster != c.into && !c.some(", "false && !c.some("),
 }

@@ -14,7 +14,6 @@ type boot struct {
 	follows uint64       // without core: the ledger of the nodes of the view; 0: not known yet
 	was     Viewed       // of the incarnation that ends: it does not count for this core
 	held    bool
-	lost    bool // it was told that the own view is
 	number  uint64
 	alone   bool          // it waits for nobody
 	record  ledger.Record // of this tenure
@@ -34,7 +33,7 @@ func (c *Core) newBoot() {
 		cfg.AloneAfter = atOnceAlone
 	}
 	c.boot.core = ledger.NewBoot(cfg)
-	c.boot.held, c.boot.lost, c.boot.number = false, false, 0
+	c.boot.held, c.boot.number = false, 0
 	c.forBoot(ledger.BootTick{})
 	c.bootLeads()
 }
@@ -81,10 +80,8 @@ func (c *Core) tickBoot() {
 		b.held, b.number = held, number
 		c.forBoot(ledger.Lease{Held: held, Number: number})
 	}
-	if lost := c.viewLost(); lost != b.lost {
-		if b.lost = lost; lost {
-			c.forBoot(ledger.ViewLost{})
-		}
+	if c.viewLost() {
+		c.forBoot(ledger.ViewLost{})
 	}
 	if b.again > 0 && b.again <= c.now {
 		c.bootLeads()

@@ -117,6 +117,34 @@ func TestRestorerFindsOutThatACheckpointIsGone(t *testing.T) {
 	s.does(lost("c", "dc"), `granted workflow "x": lost: no node has it or its checkpoint any more`, "gone")
 }
 
+// A node that comes and goes all the time does not keep a checkpoint that is gone from being made again for ever, nor do views of the same members.
+func TestRestorerWithMembersThatChange(t *testing.T) {
+	for _, changes := range []bool{false, true} {
+		s := restoresOf(t)
+		s.r.Step(0, Wish{Number: 1, Object: "x", Disks: []string{"da"}})
+		gone := false
+		for ; !gone && s.now < 2*awayMost; s.now += time.Second {
+			nodes := []phalanx.NodeID{"a", "b", "c"}
+			if s.now/(5*time.Second)%2 == 1 && changes {
+				nodes = nodes[:2]
+			}
+			out := s.r.Step(s.now, Around{Self: "a", Nodes: nodes})
+			for len(out) > 0 && !gone {
+				switch e := out[0].(type) {
+				case AskFor:
+					out = append(out, s.r.Step(s.now, Answered{e.To, Restored{Number: 1, Disk: "d" + string(e.To), Lost: true}})...)
+				case Granted:
+					gone = e.Gone
+				}
+				out = out[1:]
+			}
+		}
+		if most := map[bool]time.Duration{false: strayMost, true: awayMost}[changes] + 10*time.Second; !gone || s.now > most {
+			t.Errorf("with members that change (%v) it is gone (%v) after %v", changes, gone, s.now)
+		}
+	}
+}
+
 // A disk that is not named may come with a copy.
 func TestRestorerFindsACopyOnAnotherDisk(t *testing.T) {
 	s := restoresOf(t)

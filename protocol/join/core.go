@@ -187,11 +187,13 @@ func (c *Core) meets(at string, cluster phalanx.NodeID) {
 	}
 }
 
-// enter asks to be let in, for as long as that can help. A cluster that is stuck lets nobody in; where another one goes on in its place
-// this incarnation, which may be in the stuck one by now, gives way to the next.
+// enter asks to be let in, for as long as that can help. A cluster that is stuck lets nobody in, unless only the seed is cut off from it: the
+// node waits for another one before it asks that. Where another one goes on in its place this incarnation, which may be in the stuck
+// one by now, gives way to the next.
 func (c *Core) enter(by *seed) {
+	goesOn := func(o Answer) bool { return o.Cluster != "" && o.Stuck == "" }
 	switch a := by.answer; {
-	case a.Stuck != "":
+	case a.Stuck != "" && (!c.waited || c.some(goesOn)):
 		return
 	case !c.enters:
 		c.enters, c.entered, c.into = true, c.now, a.Cluster

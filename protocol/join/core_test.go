@@ -190,13 +190,14 @@ func TestAStuckClusterIsNotEntered(t *testing.T) {
 		answers [][]Answer // of b and c
 		want    []Effect   // for the last of them
 	}{
-		"stuck":               {[][]Answer{{stuck}}, nil},
-		"stuck, and back":     {[][]Answer{{stuck}, {old}}, []Effect{Enter{Seed: "b"}}},
-		"stuck once asked":    {[][]Answer{{old}, {stuck}}, nil},
-		"stuck beside others": {[][]Answer{{stuck, anew}}, []Effect{Enter{Seed: "c"}}},
-		"given up":            {[][]Answer{{old}, {stuck, anew}}, []Effect{Abandon{}}},
-		"gone":                {[][]Answer{{old}, {{From: "b#2", Cluster: "c#2", Ready: true}}}, []Effect{Abandon{}}},
-		"beside another one":  {[][]Answer{{old}, {old, anew}}, []Effect{Enter{Seed: "b"}, Enter{Seed: "c"}}},
+		"stuck":                    {[][]Answer{{stuck}}, nil},
+		"stuck, and back":          {[][]Answer{{stuck}, {old}}, []Effect{Enter{Seed: "b"}}},
+		"stuck for long":           {[][]Answer{{stuck}, {stuck}}, []Effect{Enter{Seed: "b"}}},
+		"stuck for long, given up": {[][]Answer{{stuck}, {stuck}, {stuck, anew}}, []Effect{Enter{Seed: "b"}, Abandon{}}},
+		"stuck beside others":      {[][]Answer{{stuck, anew}}, []Effect{Enter{Seed: "c"}}},
+		"given up":                 {[][]Answer{{old}, {stuck, anew}}, []Effect{Enter{Seed: "b"}, Abandon{}}},
+		"gone":                     {[][]Answer{{old}, {{From: "b#2", Cluster: "c#2", Ready: true}}}, []Effect{Abandon{}}},
+		"beside another one":       {[][]Answer{{old}, {old, anew}}, []Effect{Enter{Seed: "b"}, Enter{Seed: "c"}}},
 	} {
 		j := New(Config{Self: "a#1", Seeds: []string{"b", "c"}})
 		var now time.Duration

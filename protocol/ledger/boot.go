@@ -91,7 +91,7 @@ type (
 		Number uint64
 	}
 
-	// ViewLost says that the own view never has a lease again: the processes of most of its voters have ended.
+	// ViewLost says that the own view never has a lease again: the processes of most of its voters have ended. It is repeated as long as that is known.
 	ViewLost struct{}
 
 	// Known names addresses of nodes that are asked besides: those of the view of a member that lost its lease.
@@ -272,11 +272,13 @@ func (b *Boot) heard(ev Heard) {
 	switch {
 	case ev.InCluster && ev.Number <= b.lost:
 		b.lost = 0 // it is not
-	case ev.Lost && !ev.InCluster:
+	case ev.Lost && !ev.InCluster && ev.Number > b.own: // a member judges for itself: another one may know an earlier view of that number, with other voters
 		b.loses(ev.Number)
 	}
 	if ev.Number == 0 && !ev.InCluster {
 		b.noteEnded(ev.Address)
+	} else {
+		b.noteGoesOn(ev)
 	}
 	if b.isQuiet(ev.Standing) {
 		b.noteQuiet(ev.Address)

@@ -136,7 +136,7 @@ func TestBoot(t *testing.T) {
 			{1900*ms - 1, BootTick{}, ""}, {1900 * ms, BootTick{}, "RecordBoot{Record:{Number:4 Node:a Address:}}"},
 		},
 		"its own view is lost": {
-			{0, Lease{true, 2}, ""}, {1 * s, Leads{Record{2, "a", ""}}, ""}, {2 * s, Lease{false, 2}, ""}, {3 * s, NotListening{"b"}, ""}, {3 * s, Heard{"c", Standing{Joining: true}}, ""},
+			{0, Lease{true, 2}, ""}, {1 * s, Leads{Record{2, "a", ""}}, ""}, {2 * s, Lease{false, 2}, ""}, {3 * s, NotListening{"b"}, ""}, {3 * s, Heard{"c", Standing{Joining: true, Number: 2}}, ""},
 			{3 * s, ViewLost{}, ""}, {3500 * ms, NotListening{"b"}, ""}, {3500 * ms, heard("c", false, 2), ""}, {4500*ms - 1, NotListening{"b"}, ""}, {4500*ms - 1, heard("c", false, 2), ""},
 			{4500 * ms, BootTick{}, "RecordBoot{Record:{Number:3 Node:a Address:}}"}, {5 * s, Recorded{3}, "BootView{Number:3}"},
 		},
@@ -148,6 +148,24 @@ func TestBoot(t *testing.T) {
 		"its own view has had a lease since": {
 			{0, Lease{true, 2}, ""}, {1 * s, Leads{Record{2, "a", ""}}, ""}, {2 * s, Lease{false, 2}, ""}, {3 * s, NotListening{"b"}, ""}, {3 * s, ViewLost{}, ""}, {3500 * ms, Lease{true, 2}, ""},
 			{4 * s, Lease{false, 2}, ""}, {5 * s, NotListening{"b"}, ""}, {5 * s, NotListening{"c"}, ""}, {6 * s, NotListening{"b"}, ""}, {6 * s, NotListening{"c"}, ""}, {6500 * ms, BootTick{}, ""},
+		},
+		"a member hears that its view is lost while it holds a lease of it": {
+			{0, Lease{true, 2}, ""}, {1 * s, Leads{Record{2, "a", ""}}, ""}, {2 * s, Heard{"d", Standing{Number: 2, Lost: true}}, ""}, {60 * s, Lease{false, 2}, ""}, {60 * s, heard("b", false, 2), ""},
+			{60 * s, heard("c", false, 2), ""}, {60900 * ms, heard("b", false, 2), ""}, {60900 * ms, heard("c", false, 2), ""}, {61500 * ms, heard("b", false, 2), ""}, {61500 * ms, heard("c", false, 2), ""},
+			{62 * s, Lease{true, 2}, ""},
+		},
+		"a voter that seemed to have ended has not": {
+			{0, Lease{true, 2}, ""}, {1 * s, Leads{Record{2, "a", ""}}, ""}, {2 * s, Lease{false, 2}, ""}, {3 * s, NotListening{"b"}, ""}, {3 * s, NotListening{"c"}, ""}, {3 * s, ViewLost{}, ""},
+			{3500 * ms, heard("b", false, 2), ""}, {3500 * ms, heard("c", false, 2), ""}, {4500 * ms, heard("b", false, 2), ""}, {4500 * ms, heard("c", false, 2), ""}, {5 * s, BootTick{}, ""}, {6 * s, Lease{true, 2}, ""},
+		},
+		"its own view is lost once all are quiet": {
+			{0, Lease{true, 2}, ""}, {1 * s, Leads{Record{2, "a", ""}}, ""}, {2 * s, Lease{false, 2}, ""}, {3 * s, NotListening{"b"}, ""}, {3 * s, NotListening{"c"}, ""}, {3900 * ms, NotListening{"b"}, ""},
+			{3900 * ms, NotListening{"c"}, ""}, {3900 * ms, ViewLost{}, ""}, {4800 * ms, NotListening{"b"}, ""}, {4800 * ms, NotListening{"c"}, ""}, {4900*ms - 1, BootTick{}, ""},
+			{4900 * ms, BootTick{}, "RecordBoot{Record:{Number:3 Node:a Address:}}"},
+		},
+		"another one says that the view of a third is lost": { // which may be in a later view of that number
+			{0, BootTick{}, ""}, {0, Leads{}, ""}, {100 * ms, Heard{"b", Standing{Number: 3, Lost: true}}, ""}, {100 * ms, heard("c", false, 3), ""}, {900 * ms, Heard{"b", Standing{Number: 3, Lost: true}}, ""},
+			{900 * ms, heard("c", false, 3), ""}, {1700 * ms, Heard{"b", Standing{Number: 3, Lost: true}}, ""}, {1700 * ms, heard("c", false, 3), ""}, {2500 * ms, BootTick{}, ""},
 		},
 		"the recorded node is quiet, too": {
 			{0, BootTick{}, ""}, {0, NotListening{"b"}, ""}, {0, NotListening{"c"}, ""}, {0, Leads{Record{5, "d", "d"}}, ""}, {1 * s, NotListening{"b"}, ""},
@@ -276,6 +294,16 @@ func TestBootQuietOfTooManyAddresses(t *testing.T) {
 		if boots != want {
 			t.Errorf("with %d addresses it boots: %v", n, boots)
 		}
+	}
+}
+
+// A node that holds a lease says nothing of a later view's loss.
+func TestALeaseIsNotLost(t *testing.T) {
+	b := NewBoot(BootConfig{Node: "a", Addresses: []string{"b"}})
+	b.Step(0, Lease{true, 2})
+	b.Step(time.Second, Heard{"b", Standing{Number: 3, Lost: true}})
+	if s := b.Standing(); s.Lost || !s.InCluster {
+		t.Errorf("it says %+v", s)
 	}
 }
 
@@ -527,9 +555,11 @@ func (w *bootWorld) lose() {
 				live--
 			}
 		}
-		if n.up && n.view > n.lost && !n.held && 2*live <= len(members) {
-			n.lost = n.view
-			w.lost++
+		if n.up && n.view > 0 && !n.held && 2*live <= len(members) {
+			if n.view > n.lost {
+				n.lost = n.view
+				w.lost++
+			}
 			w.step(n, ViewLost{})
 		}
 	}

@@ -27,7 +27,8 @@ func (b *Boot) loses(number uint64) {
 
 // isQuiet reports whether a node that says so is in no cluster, and will not be in one by itself.
 func (b *Boot) isQuiet(s Standing) bool {
-	return !s.InCluster && !s.Booting && !s.Joining && s.Number <= b.lost
+	ended := s.Number == 0 || s.Lost || b.own <= b.lost && s.Number <= b.own // a claim counts for who makes it: another one may be in a later view of that number
+	return !s.InCluster && !s.Booting && !s.Joining && ended
 }
 
 // isQuietNow reports whether an address is quiet.
@@ -41,6 +42,15 @@ func (b *Boot) noteEnded(address string) {
 	if slices.Contains(b.addresses(), address) {
 		b.gone[address] = b.now
 	}
+}
+
+// noteGoesOn is told that the process at an address is in a view. Where it is the own one, an address that seemed to have lost a voter has it: another process
+// has answered for it, or its host has refused connections for a moment.
+func (b *Boot) noteGoesOn(ev Heard) {
+	if _, ended := b.gone[ev.Address]; ended && ev.Number == b.own && b.own <= b.lost {
+		b.lost = 0
+	}
+	delete(b.gone, ev.Address)
 }
 
 // Ended reports whether the process that was at an address has ended, as far as is known now.

@@ -26,6 +26,7 @@ type seen struct {
 	answers map[int]effect       // of tasks whose effect nothing takes back
 	fences  map[int]core.Attempt // up to which attempts an effect is refused
 	grew    map[attemptOf]grew   // what attempts have returned instead of an output
+	madeOf  map[uint64][]uint64  // by answer: the inputs of which an attempt has made it
 }
 
 type effect struct {
@@ -46,7 +47,7 @@ func newOutside(s *service) *outside {
 
 func (o *outside) run(u core.UID) *seen {
 	if o.runs[u] == nil {
-		o.runs[u] = &seen{journal: map[int][]effect{}, answers: map[int]effect{}, fences: map[int]core.Attempt{}, grew: map[attemptOf]grew{}}
+		o.runs[u] = &seen{journal: map[int][]effect{}, answers: map[int]effect{}, fences: map[int]core.Attempt{}, grew: map[attemptOf]grew{}, madeOf: map[uint64][]uint64{}}
 	}
 	return o.runs[u]
 }
@@ -148,6 +149,7 @@ func (o *outside) act(a *attempt, job *messages.Job, inputs []uint64, own uint64
 	s.acts(order, job.Call)
 	s.reduces(order, job)
 	answer = hash(v, job.Call.Deterministic, order.Made, inputs)
+	run.madeOf[answer] = inputs
 	s.Tracef("%s: outsiders see %+v of kind %d, inputs %x, answer %x", a.h.p.Name(), order.ID, order.Kind, inputs, answer)
 	switch {
 	case order.Kind == core.TakeBack:

@@ -272,9 +272,6 @@ func (c *checker) task(p *plot, j *job, seen *seen) {
 	if call.Effect != core.None && len(left) != 1 {
 		c.s.Fail("(1) outsiders see %d effects of %d of %s: %+v", len(left), v, r.id, left)
 	}
-	if call.Kind == messages.CallReduce { // its value shows which inputs it got
-		return
-	}
 	if call.Kind == messages.CallKeep {
 		if b, _, err := messages.UnmarshalBundle(j.graph.Constants[j.task.Inputs[0].N]); err != nil || c.s.outside.values[f.output.Digest] != constantValue(b) {
 			c.s.Fail("(1) %d of %s has not kept what it was given: %v", v, r.id, err)
@@ -282,10 +279,17 @@ func (c *checker) task(p *plot, j *job, seen *seen) {
 		return
 	}
 	inputs := p.inputs(j)
+	if call.Kind == messages.CallReduce {
+		c.reduced(p, j, seen, inputs)
+		return
+	}
 	want := hash(v, true, core.Attempt{}, inputs)
 	if call.Expands {
 		c.returned(p, j, seen, inputs, want)
 		return
+	}
+	if of := seen.madeOf[c.s.outside.values[f.output.Digest]]; !slices.Equal(of, inputs) {
+		c.s.Fail("(1) the output of %d of %s is made of %x, and recorded is %x", v, r.id, of, inputs)
 	}
 	for _, e := range left {
 		if !slices.Equal(e.inputs, inputs) || c.s.outside.values[f.output.Digest] != e.answer {
@@ -294,6 +298,24 @@ func (c *checker) task(p *plot, j *job, seen *seen) {
 	}
 	if call.Deterministic && c.s.outside.values[f.output.Digest] != want {
 		c.s.Fail("(1) the output of %d of %s is not that of a run without faults", v, r.id)
+	}
+}
+
+// reduced checks that a reduce has combined as many outputs as it is to, and none but those that its tasks have in the end.
+func (c *checker) reduced(p *plot, j *job, seen *seen, inputs []uint64) {
+	of, rest := seen.madeOf[c.s.outside.values[p.of(j.number).output.Digest]], inputs
+	for _, value := range of {
+		i := slices.Index(rest, value)
+		if i < 0 {
+			c.s.Fail("(1) the output of %d of %s is made of %x, and the tasks that it reads have made %x", j.number, p.r.id, of, inputs)
+		}
+		rest = rest[i+1:]
+	}
+	if len(of) < max(1, j.call.Num) {
+		c.s.Fail("(1) %d of %s combines %d outputs, and is to combine %d", j.number, p.r.id, len(of), j.call.Num)
+	}
+	if len(of) < len(inputs) {
+		c.s.Met("workflow: run ends with a reduce of some inputs")
 	}
 }
 

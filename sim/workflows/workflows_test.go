@@ -26,6 +26,7 @@ func TestSeeds(t *testing.T) {
 	for _, what := range []string{
 		"workflow: attempt of a task of a returned graph",
 		"workflow: run ends with a returned graph",
+		"workflow: run ends with a reduce of some inputs",
 		"workflow: task of a returned graph returns a graph",
 		"workflow: returned graph names an object",
 		"workflow: objects that a returned graph names are kept",
