@@ -211,7 +211,7 @@ func (a *attempt) readAnswer(m flow.ActorAnswer, then func(m flow.ActorAnswer)) 
 		switch {
 		case a.over():
 		case gone:
-			if a.h.Member(on) && a.h.Member(a.h.self) {
+			if p := a.h.Find(on); p != nil && !p.Dead && a.h.Member(on) && a.h.Member(a.h.self) {
 				a.h.Fail("(8) the answer %s of an actor is gone, and nobody has read it", m.Large.Object)
 			}
 			delete(a.asks, m.Number)
