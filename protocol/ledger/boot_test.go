@@ -273,6 +273,11 @@ func TestBootEndedProcesses(t *testing.T) {
 			t.Errorf("%s: an old answer counts", name)
 		}
 	}
+	b := NewBoot(BootConfig{Node: "a", Addresses: []string{"b"}})
+	b.Step(10*time.Second, NotListening{"b"})
+	if b.Step(10*time.Second, Heard{"b", Standing{Number: 2}}); b.Ended("b") {
+		t.Error("a process that answers again has ended")
+	}
 }
 
 // A node does not ask all of too many addresses, so that it cannot know that all are quiet.
