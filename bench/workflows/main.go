@@ -114,10 +114,11 @@ func run() error {
 				r.Missing = append(r.Missing, fmt.Sprintf("%s, %s: %v", s.name, part, err))
 				continue
 			}
-			r.Points = append(r.Points, p)
 			if err := os.RemoveAll(p.Dir); err != nil {
 				return err
 			}
+			p.Dir = "" // is of no use to who reads the record
+			r.Points = append(r.Points, p)
 		}
 	}
 	fmt.Print(r.table())
