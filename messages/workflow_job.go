@@ -12,8 +12,8 @@ type Job struct {
 }
 
 // Fit makes an order fit to be sent, with the job of its task. Inputs that the task follows without reading
-// them stay behind, and arguments that the order has no input for are left away (Graph.Needs). Recorded outputs stay in their rows, and unrecorded ones in the store, once the others have budget
-// bytes; row names the row of an output.
+// them stay behind, and so do arguments for which the order has no input (Graph.Needs). Recorded outputs stay in their rows, and
+// unrecorded ones in the store, once the others have budget bytes; row names the row of an output.
 func Fit(o workflow.Order, g *Graph, budget int, row func(workflow.Located) string) workflow.Order {
 	t := &g.Tasks[o.Local]
 	j := &Job{Call: g.Calls[t.Call], Result: o.Result, Object: o.Off}

@@ -305,11 +305,11 @@ func (s *World) Post(p *Process, to string, m any) {
 	if !w.bare() || !s.resumer.Quiet(m) {
 		decode = w.encode(phalanx.NodeID(from.name), phalanx.NodeID(to), letter{s.number, m})
 	}
-	then := dest.process
+	receiver := dest.process
 	w.weathered(func() {
 		q := dest.process
 		// The queue of a message is with the processes on both ends: it outlives one of them, not both.
-		gone := from.process != p && dest.process != then
+		gone := from.process != p && dest.process != receiver
 		if q == nil || gone || !w.linked(from, dest) {
 			w.met["message cut off"]++
 			return

@@ -10,7 +10,7 @@ import (
 // tells with Answered how each has answered.
 //
 // A node that lacks the kind, does not answer or has left is followed by the next one. If all nodes have answered, and none has the kind, the attempt waits for
-// its patience, in pauses: the node that had the kind may begin anew. If what makes the actor fails the attempt asks no other node.
+// its patience, in pauses: the node that had the kind may begin anew. If the function that makes the actor fails, the attempt asks no other node.
 type Making struct {
 	seat     *Seat
 	version  uint64
@@ -36,7 +36,7 @@ const (
 	MakingTries  MakingNext = iota // ask the next node
 	MakingWaits                    // wait for MakingPause, tell Again which nodes there are, and ask Next again
 	MakingDone                     // the actor is made
-	MakingFailed                   // what makes the actor has failed
+	MakingFailed                   // the function that makes the actor has failed
 	MakingSilent                   // no node can make it, and some do not answer
 	MakingLacks                    // no node has the kind
 )

@@ -18,9 +18,9 @@ import (
 // well. A member that has not answered is asked again.
 //
 // A checkpoint is gone once each disk that was named for it has said that it has lost it, and no other member has it: a Copier may
-// have made a copy elsewhere since, so that the members must have been the same for strayMost, or have changed for all of awayMost. A named disk whose node is away may come
-// back with it: the Restorer asks each member that joins, and all members again, for awayMost. A disk that has lost its copy writes
-// it again after another one has put the object.
+// have made a copy elsewhere since, so that the members must have been the same for strayMost, or have changed for all of
+// awayMost. A named disk whose node is away may come back with it: the Restorer asks each member that joins, and all members
+// again, for awayMost. A disk that has lost its copy writes it again after another one has put the object.
 type Restorer struct {
 	now     time.Duration
 	out     []RestorerEffect

@@ -115,9 +115,18 @@ func TestASeedWithTwoNames(t *testing.T) {
 // does when they answer.
 func in(cluster phalanx.NodeID) (c *Core, answer func(...Answer) []Effect) {
 	c = New(Config{Self: "a#1", Seeds: []string{"b", "c", "a"}})
+	step, answer := hosted(c, time.Minute)
+	step(Start{})
+	step(Viewed{cluster, 3})
+	return c, answer
+}
+
+// hosted returns two functions: step gives a core an event and returns its effects but for what it asks; answer lets time pass, and has its seeds
+// answer.
+func hosted(c *Core, every time.Duration) (step func(Event) []Effect, answer func(...Answer) []Effect) {
 	asked := map[string]uint64{}
 	var now time.Duration
-	step := func(ev Event) (out []Effect) {
+	step = func(ev Event) (out []Effect) {
 		for _, e := range c.Step(now, ev) {
 			if ask, ok := e.(Ask); ok {
 				asked[ask.Seed] = ask.Num
@@ -127,10 +136,8 @@ func in(cluster phalanx.NodeID) (c *Core, answer func(...Answer) []Effect) {
 		}
 		return out
 	}
-	step(Start{})
-	step(Viewed{cluster, 3})
-	return c, func(answers ...Answer) (out []Effect) {
-		now += time.Minute
+	return step, func(answers ...Answer) (out []Effect) {
+		now += every
 		out = append(out, step(Tick{})...)
 		for i, a := range answers {
 			seed := c.cfg.Seeds[i]
@@ -199,28 +206,11 @@ func TestAStuckClusterIsNotEntered(t *testing.T) {
 		"gone":                     {[][]Answer{{old}, {{From: "b#2", Cluster: "c#2", Ready: true}}}, []Effect{Abandon{}}},
 		"beside another one":       {[][]Answer{{old}, {old, anew}}, []Effect{Enter{Seed: "b"}, Enter{Seed: "c"}}},
 	} {
-		j := New(Config{Self: "a#1", Seeds: []string{"b", "c"}})
-		var now time.Duration
-		asked := map[string]uint64{}
-		step := func(ev Event) (out []Effect) {
-			for _, e := range j.Step(now, ev) {
-				if ask, ok := e.(Ask); ok {
-					asked[ask.Seed] = ask.Num
-				} else {
-					out = append(out, e)
-				}
-			}
-			return out
-		}
+		step, answer := hosted(New(Config{Self: "a#1", Seeds: []string{"b", "c"}}), time.Second)
 		step(Start{})
 		var did []Effect
 		for _, answers := range c.answers {
-			did, now = nil, now+time.Second
-			step(Tick{})
-			for i, a := range answers {
-				seed := j.cfg.Seeds[i]
-				did = append(did, step(Answered{Seed: seed, Num: asked[seed], Answer: a})...)
-			}
+			did = answer(answers...)
 		}
 		if !slices.Equal(did, c.want) {
 			t.Errorf("%s: it does %+v", what, did)

@@ -44,8 +44,8 @@ func (b *Boot) noteEnded(address string) {
 	}
 }
 
-// noteGoesOn is told that the process at an address is in a view. Where it is the own one, an address that seemed to have lost a voter has it: another process
-// has answered for it, or its host has refused connections for a moment.
+// noteGoesOn is told that the process at an address is in a view. If that is the own view, the voter there seemed only to have ended:
+// its host has refused connections for a moment, or another process has answered.
 func (b *Boot) noteGoesOn(ev Heard) {
 	if _, ended := b.gone[ev.Address]; ended && ev.Number == b.own && b.own <= b.lost {
 		b.lost = 0

@@ -176,7 +176,7 @@ type attempt struct {
 	refs   []flow.Ref                // that inputs name
 	got    map[phalanx.ObjectID]bool // of refs
 	sits   []*seat                   // actors that inputs hold
-	seats  *flow.Seats               // what is decided about these, and those that it makes; nil: it uses none yet
+	seats  *flow.Seats               // decide about these, and about those that it makes; nil: it uses none yet
 	asks   map[uint64]bool           // calls to actors that have not ended
 	larges int                       // objects that calls may be answered with
 	holds  flow.Actor                // that its output holds

@@ -11,31 +11,21 @@ import (
 // reduceSome has some tasks of a graph that read several others reduce a number of these: they begin before all of them have ended, and
 // their values show which they got.
 func reduceSome(r *rand.Rand, g *messages.Graph) {
-	calls := make([]messages.GraphCall, len(g.Tasks))
+	calls := g.Calls
+	g.Calls = nil
 	for v := range g.Tasks {
 		t := &g.Tasks[v]
-		c := g.Calls[t.Call]
-		if n := len(t.Inputs); c.Kind == messages.CallFunction && n > 1 && r.IntN(3) == 0 && !readsActor(calls, t) {
+		c := calls[t.Call]
+		if n := len(t.Inputs); c.Kind == messages.CallFunction && n > 1 && r.IntN(3) == 0 && !readsActor(g, t) {
 			c = messages.GraphCall{Kind: messages.CallReduce, Op: phalanx.Sum, DType: phalanx.Float64, Num: 1 + r.IntN(n-1), Checkpoint: c.Checkpoint, Effect: core.None, Retries: c.Retries}
 		}
-		calls[v] = c
-	}
-	known := map[messages.GraphCall]int32{}
-	g.Calls = nil
-	for v, c := range calls {
-		at, is := known[c]
-		if !is {
-			at = int32(len(g.Calls))
-			known[c] = at
-			g.Calls = append(g.Calls, c)
-		}
-		g.Tasks[v].Call = at
+		t.Call = callIn(g, c)
 	}
 }
 
-func readsActor(calls []messages.GraphCall, t *messages.GraphTask) bool {
+func readsActor(g *messages.Graph, t *messages.GraphTask) bool {
 	for _, in := range t.Inputs {
-		if in.OfTask() && calls[in.N].Actors {
+		if in.OfTask() && g.Calls[g.Tasks[in.N].Call].Actors {
 			return true
 		}
 	}
