@@ -179,3 +179,35 @@ func BenchmarkTakeover(b *testing.B) {
 		})
 	}
 }
+
+// gathering returns a workflow of n tasks, and one that needs some of them; 0: all.
+func gathering(n int, needs int32) *Work {
+	g := &Graph{Tasks: make([]Task, n+1)}
+	last := &g.Tasks[n]
+	for v := range n {
+		g.Tasks[v].Effect = None
+		last.Reads = append(last.Reads, v)
+	}
+	last.Effect, last.Needs = None, needs
+	w := &Work{Graph: g, Functions: []Function{{"f", 1}}, Calls: make([]int32, n+1)}
+	w.Digest[0] = 1
+	return w
+}
+
+// The time for an input does not grow with the inputs of a task, whether it begins with the first, the last or all of them.
+func BenchmarkNeeds(b *testing.B) {
+	for _, n := range []int{10, 1_000, 10_000} {
+		for _, needs := range []int{0, 1, n / 2, n - 1} {
+			b.Run(fmt.Sprintf("%d of %d", needs, n), func(b *testing.B) {
+				for b.Loop() {
+					h := newBenched(10)
+					h.do(Called{Caller: 1, Call: StartRun{ID: "run", Work: gathering(n, int32(needs))}})
+					if h.closed != 1 {
+						b.Fatal("the run has not ended")
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/input")
+			})
+		}
+	}
+}

@@ -266,3 +266,19 @@ func TestTooFewInputsAreLeft(t *testing.T) {
 		t.Errorf("%d takes %v", r.ID.Task, r.From)
 	}
 }
+
+// A reduce whose output is lost is made again with all of its inputs that are lost, also those that it could do without: the
+// recovery set does not know which of them it had.
+func TestALostReduceIsMadeAgainWithItsLostInputs(t *testing.T) {
+	h := host(t, "a off; b u; r needs:1,off < a b; z nd < r; y nd,off < a b")
+	for _, attempt := range []string{"a do", "b do", "r do", "y do"} {
+		h.end(attempt, Outcome{})
+	}
+	h.lose(1)
+	h.lose(2)
+	h.end("z do", Outcome{Lost: true, Failed: "r is gone"})
+	h.later()
+	if set := records[Recovering](h); len(set) != 1 || !slices.Equal(set[0].Set, []int{1, 2, 3}) {
+		t.Errorf("%+v", set)
+	}
+}
